@@ -1,0 +1,78 @@
+/* The ipu-stack command: finds the verb in cmd.def and calls it. */
+#include "cli/cli.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+struct cmd {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+};
+
+static const struct cmd cmds[] = {
+#define CMD(name, function, summary) {name, function, summary},
+#include "cli/cmd.def"
+#undef CMD
+};
+
+static void print_verbs(FILE *f) {
+    fprintf(f, "usage: ipu-stack VERB [OPTION...]\n\nVerbs (each has --help):\n");
+    for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
+        fprintf(f, "  %-24s %s\n", cmds[i].name, cmds[i].summary);
+}
+
+int cli_fail(const char *verb, GError *error) {
+    fprintf(stderr, "ipu-stack %s: %s", verb, error->message);
+    if (error->domain == diag_quark()) fprintf(stderr, " (E%d)", error->code);
+    fputc('\n', stderr);
+    g_error_free(error);
+    return CLI_WRONG_INPUT;
+}
+
+bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const char *usage,
+                 const char *help, bool *ret_done) {
+    const char *verb = (*argv)[0];
+    *ret_done = false;
+    char *name = g_strdup_printf("ipu-stack %s", verb);
+    g_set_prgname(name);
+    g_free(name);
+    GOptionContext *context = g_option_context_new(usage);
+    g_option_context_add_main_entries(context, entries, NULL);
+    g_option_context_set_help_enabled(context, false);
+    if (help != NULL) g_option_context_set_description(context, help);
+    gboolean want_help = false;
+    const GOptionEntry help_entry[] = {
+        {"help", 'h', 0, G_OPTION_ARG_NONE, &want_help, "Show this help", NULL}, {0}};
+    g_option_context_add_main_entries(context, help_entry, NULL);
+    GError *error = NULL;
+    const bool ok = g_option_context_parse(context, argc, argv, &error);
+    if (!ok) {
+        fprintf(stderr, "ipu-stack %s: %s; see ipu-stack %s --help\n", verb, error->message, verb);
+        g_error_free(error);
+    } else if (want_help) {
+        char *text = g_option_context_get_help(context, true, NULL);
+        fputs(text, stdout);
+        g_free(text);
+        *ret_done = true;
+    }
+    g_option_context_free(context);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    setlocale(LC_ALL, "C");
+    if (argc < 2) {
+        print_verbs(stderr);
+        return CLI_WRONG_INPUT;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_verbs(stdout);
+        return CLI_OK;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
+        if (strcmp(argv[1], cmds[i].name) == 0) return cmds[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "ipu-stack: unknown verb '%s'; ipu-stack --help lists them\n", argv[1]);
+    return CLI_WRONG_INPUT;
+}

@@ -1,0 +1,93 @@
+#include "base/base.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+static void test_base_arena(void) {
+    struct arena *a = arena_new();
+    char *big = arena_alloc(a, 3 << 20);
+    char *s = arena_printf(a, "%d tiles", 7);
+    memset(big, 1, 3 << 20);
+    g_assert_cmpstr(s, ==, "7 tiles");
+    for (int i = 0; i < 100000; i++) {
+        const uint64_t *p = arena_new_array(a, uint64_t, 3);
+        g_assert_cmpuint((uintptr_t)p % 16, ==, 0);
+        g_assert_cmpuint(p[0] | p[1] | p[2], ==, 0);
+    }
+    arena_free(a);
+}
+
+static void test_base_tileset(void) {
+    struct tileset s = {0};
+    tileset_add(&s, 0);
+    tileset_add(&s, 63);
+    tileset_add(&s, 1471);
+    g_assert_cmpuint(tileset_count(&s), ==, 3);
+    g_assert_cmpuint(tileset_next(&s, 1), ==, 63);
+    g_assert_cmpuint(tileset_next(&s, 64), ==, 1471);
+    tileset_remove(&s, 1471);
+    g_assert_cmpuint(tileset_next(&s, 64), ==, TILESET_BITS);
+}
+
+static void square(uint32_t i, uint32_t thread, void *context) {
+    (void)thread;
+    ((uint64_t *)context)[i] = (uint64_t)i * i;
+}
+
+static void test_base_par(void) {
+    static uint64_t one[5000], four[5000];
+    par_set_threads(1);
+    par_for(5000, square, one);
+    par_set_threads(4);
+    par_for(5000, square, four);
+    par_set_threads(0);
+    g_assert_cmpmem(one, sizeof one, four, sizeof four);
+}
+
+static void test_base_file(void) {
+    char *dir = g_dir_make_tmp("ipu-base-XXXXXX", NULL);
+    char *path = g_build_filename(dir, "f", NULL);
+    GError *error = NULL;
+    uint8_t *data;
+    size_t size;
+    g_assert_true(file_write_atomic(path, "abc", 3, &error));
+    g_assert_true(file_read(path, 0, &data, &size, &error));
+    g_assert_cmpmem(data, (int)size, "abc", 3);
+    g_free(data);
+    g_assert_false(file_read(path, 2, &data, &size, &error));
+    g_assert_cmpint(error->code, ==, DIAG_FILE_TOO_BIG);
+    g_clear_error(&error);
+    g_assert_false(file_read(dir, 0, &data, &size, &error));
+    g_assert_cmpint(error->code, ==, DIAG_FILE_NOT_REGULAR);
+    g_clear_error(&error);
+    g_assert_false(file_write_atomic("/nonexistent/f", "abc", 3, &error));
+    g_assert_cmpint(error->code, ==, DIAG_FILE_WRITE);
+    g_clear_error(&error);
+    g_unlink(path);
+    g_rmdir(dir);
+    g_free(path);
+    g_free(dir);
+}
+
+/* Values fixed once: any change of the generator changes every random model. */
+static void test_base_rand(void) {
+    g_assert_cmphex(rand_stream("w0"), ==, rand_stream("w0"));
+    double sum = 0, square_sum = 0;
+    for (uint64_t i = 0; i < 100000; i++) {
+        const double v = rand_normal(1, rand_stream("w0"), i);
+        sum += v;
+        square_sum += v * v;
+    }
+    g_assert_cmpfloat(ABS(sum / 1e5), <, 0.02);
+    g_assert_cmpfloat(ABS(square_sum / 1e5 - 1), <, 0.03);
+}
+
+int main(int argc, char **argv) {
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/base/arena", test_base_arena);
+    g_test_add_func("/base/tileset", test_base_tileset);
+    g_test_add_func("/base/par", test_base_par);
+    g_test_add_func("/base/file", test_base_file);
+    g_test_add_func("/base/rand", test_base_rand);
+    return g_test_run();
+}
