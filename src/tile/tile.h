@@ -1,0 +1,225 @@
+/* tile: one tile's processors. Supervisor and six workers execute the words in SRAM, with the cycle
+ * rules of isa 1.1 and the strictness of isa 6.3; the fabric and the other tiles are the device's.
+ *
+ * In:   SRAM contents (struct sram), a tile number, an entry address, a start cycle.
+ * Out:  changed SRAM, registers, the cycle of every stop; faults as records; counters.
+ * Use:  tile_init, tile_reset, tile_start, then tile_run until it returns TILE_STOP_DONE. Between two
+ *       calls the device acts on the stop: it releases a barrier (tile_release_sync), runs a phase on
+ *       the fabric (tile_resume_after_row), serves a trap (tile_resume_after_trap).
+ * Units: cycles are tile cycles, absolute, 64 bits; lane = cycle mod 6 belongs to worker `lane`
+ *       (0..5). Contexts: 0 = supervisor, 1..6 = workers 0..5. Addresses are SRAM byte addresses.
+ * Order: without `interleave`, a worker runs ahead of the others until it exits or the supervisor can
+ *       issue; programs without races cannot tell. With it every slot runs in cycle order.
+ * Invariants: the same SRAM, entry and configuration give the same bytes and cycles, in plain and in
+ *       fused execution.
+ * Memory: struct tile is the caller's (plain state); tile_free gives back what it points to. The
+ *       configuration and the SRAM are shared by all tiles and outlive them.
+ * Threads: distinct tiles may run on distinct threads.
+ * Errors: none are raised; what a simulated program does wrong is a record (struct tile_fault).
+ * Facts: isa 1 to 7 and appendix B, kernels 8.8 and 8.9, exchange 2.4 to 2.7.
+ */
+#ifndef IPU_TILE_TILE_H
+#define IPU_TILE_TILE_H
+
+#include "target/sram.h"
+#include "target/target.h"
+
+enum { TILE_N_WORKERS = TARGET_N_WORKERS, TILE_N_CONTEXTS = TARGET_N_CONTEXTS };
+enum { TILE_N_EXCHANGE_CSRS = 12, TILE_EXCHANGE_CSR_BASE = 0xa0 };
+enum { TILE_CODE_CHUNK_BYTES = 256, TILE_CODE_CHUNK_WORDS = TILE_CODE_CHUNK_BYTES / 4 };
+enum {
+    TILE_N_CODE_CHUNKS = (TARGET_REGION1_BASE - TARGET_SRAM_BASE) / TILE_CODE_CHUNK_BYTES
+};
+
+enum tile_fault_number {
+    TILE_FAULT_NONE = 0,
+#define TILE_FAULT(number, name, etype, cause, text) TILE_FAULT_##name = number,
+#include "tile/tile_fault.def"
+#undef TILE_FAULT
+    TILE_FAULT_LIMIT = 80
+};
+
+struct tile_fault {
+    enum tile_fault_number number;
+    uint32_t context;      /* 0 supervisor, 1..6 workers */
+    uint32_t pc;           /* of the faulting instruction or bundle */
+    uint64_t cycle;        /* in which it issued */
+    uint32_t address;      /* of the access, 0 where none */
+    uint32_t value;        /* register, CSR or zone number, other context of a race, entry... */
+    uint32_t words[2];     /* the instruction; words[1] is 0 for a lone one */
+};
+
+enum tile_stop_reason {
+    TILE_STOP_NONE,
+    TILE_STOP_SYNC,  /* waits in `sync zone`, zone != 2 */
+    TILE_STOP_ROW,   /* the supervisor is about to execute an exchange instruction */
+    TILE_STOP_DONE,  /* the supervisor branched to address 0 (isa 7.3) */
+    TILE_STOP_TRAP,  /* the supervisor executed `trap n`; pc is that of the trap */
+    TILE_STOP_FAULT, /* the record is in `fault` */
+    TILE_STOP_LIMIT, /* max_cycle reached; tile_run may be called again */
+    TILE_STOP_BREAK, /* the observer asked to stop; tile_run may be called again */
+};
+
+struct tile_stop {
+    enum tile_stop_reason reason;
+    uint32_t pc;    /* SYNC: of the instruction after it; ROW, TRAP, FAULT: of the instruction */
+    uint64_t cycle; /* SYNC, TRAP: in which it issued; ROW: in which it would issue */
+    uint32_t zone;  /* SYNC: zone; TRAP: number */
+    uint32_t sans;  /* SYNC of zone 1: the immediate of the `sans` before it */
+};
+
+enum tile_amp_model { TILE_AMP_EXACT, TILE_AMP_WINDOW }; /* isa 4.7: model A, model B */
+enum tile_simd { TILE_SIMD_AUTO, TILE_SIMD_SCALAR, TILE_SIMD_AVX2, TILE_SIMD_AVX512 };
+
+struct tile_config {
+    bool permissive;   /* count faults instead of stopping where execution can go on */
+    bool races;        /* word-exact race detector; implies interleave */
+    bool interleave;   /* all slots in cycle order; implies plain execution */
+    bool plain;        /* no fused repeat bodies */
+    bool standalone;   /* no device: `delay` waits, other exchange instructions fault */
+    bool timing_only;  /* floating-point data does not matter: arithmetic on it is skipped */
+    bool uget_in_repeat; /* allow uget and uput inside repeat bodies (kernels 8.9 item 9) */
+    uint8_t exp_slots; /* slots of f16v2exp and f16v2exp2 on non-zero arguments; 0 = 2 (isa 1.9) */
+    enum tile_amp_model amp_model;
+    enum tile_simd simd;
+};
+
+/* Matrix unit state of one worker. AACC[16s + 2m] is even[8s + m], AACC[16s + 2m + 1] is
+ * odd[8s + m] (isa 2.2); float bits are never denormal and NaN only as NUM_F32_NAN. */
+struct tile_accumulators {
+    float even[16] __attribute__((aligned(64)));
+    float odd[16];
+};
+
+struct tile_worker {
+    uint32_t m[16]; /* m12, m13 hold the read aliases, m15 is 0 */
+    uint32_t a[16] __attribute__((aligned(16))); /* a8..a15 are 0 */
+    struct tile_accumulators acc;
+    uint32_t pc;
+    bool active;
+    bool acc_defined, prng_defined;
+    uint32_t defined;         /* bit r: m[r]; bit 16 + r: a[r] has been written since reset */
+    uint64_t next_cycle;      /* active: of its next slot */
+    uint64_t start_cycle;     /* of the first slot of the latest launch */
+    uint64_t exit_cycle;      /* inactive: in which its exit issued */
+    uint32_t repeat_count, repeat_first, repeat_end; /* count = passes left */
+    uint32_t fp_sts, fp_ctl, fp_nfmt, fp_scl, tas;
+    uint64_t prng[2];
+    uint32_t wsr, dbg_data, dbg_brk_id;
+    uint64_t slots;           /* issued since reset, extra slots counted */
+};
+
+struct tile_supervisor {
+    uint32_t m[16];
+    uint32_t pc;
+    bool active;
+    uint32_t defined;            /* bit r: m[r] has been written since reset */
+    uint64_t ready_cycle;        /* earliest cycle of the next instruction */
+    uint64_t reg_ready[16];      /* cycle from which a register may be used */
+    uint64_t cccs_ready;
+    uint32_t ssr, fp_ictl, fp_infmt, fp_iscl, cccsload, dbg_data, dbg_brk_id;
+    uint32_t exchange[TILE_N_EXCHANGE_CSRS]; /* 0xa0..0xab */
+    bool sans_pending;
+    uint32_t sans;
+    uint64_t instructions;
+};
+
+struct tile_counters {
+    uint64_t worker_slots;      /* all slots, extra slots of slow instructions counted */
+    uint64_t fused_slots;       /* of these, in fused repeat bodies */
+    uint64_t fetch_conflicts;   /* data accesses to the element being fetched (kernels 8.9 item 3) */
+    uint64_t launches;
+    uint64_t faults[TILE_FAULT_LIMIT]; /* by number; permissive mode only */
+};
+
+struct tile;
+/* Sees every slot before it executes; returning true stops tile_run with TILE_STOP_BREAK before
+ * the slot. An observer implies plain, interleaved execution. */
+typedef bool tile_observer(void *user, const struct tile *t, uint32_t context, uint32_t pc,
+                           uint64_t cycle);
+
+struct tile_chunk; /* 256 bytes of decoded code, shared by all tiles */
+struct tile_races;
+
+struct tile {
+    const struct tile_config *config;
+    struct sram *sram;
+    uint32_t n; /* logical tile number, index into sram; $TILE_ID is its physical number */
+    struct tile_supervisor s;
+    struct tile_worker w[TILE_N_WORKERS];
+    uint32_t worker_base[TILE_N_WORKERS];
+    uint64_t weights[64];          /* $CWEI_m_n at 4m + n */
+    uint64_t weights_defined;      /* bit 4m + n */
+    uint32_t weights_generation;   /* changes with every write */
+    struct tile_stop stop;
+    struct tile_fault fault;
+    struct tile_counters counters;
+    tile_observer *observer;
+    void *observer_user;
+    /* Optional, the caller's: bit per word of SRAM that a program may write (placement). */
+    const uint64_t *writable;
+    /* Internal. */
+    uint8_t *bytes;                /* SRAM of this tile, at TARGET_SRAM_BASE */
+    uint64_t *written;
+    struct tile_chunk **code;      /* [TILE_N_CODE_CHUNKS], NULL = not decoded */
+    uint32_t *code_epoch;          /* in which the chunk was last compared with SRAM */
+    uint32_t epoch;
+    struct tile_races *races_state;
+    struct tile_unpacked *unpacked;
+    GArray *tails;                 /* declared access tails: pairs of address, end */
+    uint32_t resume_context_skip;  /* observer: context whose slot was shown already, or UINT32_MAX */
+};
+
+void tile_init(struct tile *t, const struct tile_config *config, struct sram *sram, uint32_t n);
+void tile_free(struct tile *t);
+/* Power-on state: registers undefined, contexts inactive, counters zero. SRAM is not touched. */
+void tile_reset(struct tile *t);
+/* Starts the supervisor: its first instruction issues at `cycle`. */
+void tile_start(struct tile *t, uint32_t pc, uint64_t cycle);
+/* Starts n_workers workers without a supervisor, as `runall` at cycle - 7 would; tile_run then
+ * returns TILE_STOP_DONE when all have exited. For kernels alone. */
+void tile_start_workers(struct tile *t, uint32_t pc, uint32_t vertex_base, uint32_t n_workers,
+                        uint64_t cycle);
+/* Runs until a stop; no instruction issues at or after max_cycle. The stop is also in t->stop. */
+enum tile_stop_reason tile_run(struct tile *t, uint64_t max_cycle);
+
+/* After TILE_STOP_SYNC: the next supervisor instruction issues at `cycle` (or in the first free
+ * lane after it); cycle > stop.cycle. SRAM may have been changed by others meanwhile. */
+void tile_release_sync(struct tile *t, uint64_t cycle);
+/* After TILE_STOP_ROW: the fabric executed the row up to `pc` (its return instruction); the
+ * instruction there issues at `cycle`. `exchange` holds CSRs 0xa0..0xab; registers set inside the
+ * row by setzi are written by the caller to t->s.m. */
+void tile_resume_after_row(struct tile *t, uint32_t pc, uint64_t cycle,
+                           const uint32_t exchange[TILE_N_EXCHANGE_CSRS]);
+/* After TILE_STOP_TRAP: goes on behind the trap. */
+void tile_resume_after_trap(struct tile *t, uint64_t cycle);
+/* Must be called when SRAM is changed by others at any other time than before the three calls
+ * above (they imply it). */
+void tile_memory_changed(struct tile *t);
+
+/* Declares [address, address + bytes) an access tail: reads there are exempt from the fault of
+ * unwritten words and from race detection (isa 6.3). tile_reset keeps the tails. */
+void tile_tail_add(struct tile *t, uint32_t address, uint32_t bytes);
+void tile_tail_clear(struct tile *t);
+
+/* True when the word is one of those that stop the supervisor with TILE_STOP_ROW. */
+bool tile_word_is_row(uint32_t word);
+
+struct tile_fault_info {
+    const char *name, *text;
+    uint32_t etype, cause;
+};
+/* NULL for a number that does not exist. */
+const struct tile_fault_info *tile_fault_info(enum tile_fault_number number);
+/* One line: tile, context, pc, cycle, name, text, address or register. */
+void tile_fault_print(const struct tile *t, const struct tile_fault *f, GString *out);
+/* Status word $SSR or $WSR, and $CTXT_STS, as the debug interface shows them (runtime 4.9). */
+uint32_t tile_context_status(const struct tile *t, uint32_t context);
+uint32_t tile_ctxt_sts(const struct tile *t);
+
+/* Forgets all decoded code (tests). No tile may be running. */
+void tile_code_cache_clear(void);
+/* The vector path that TILE_SIMD_AUTO takes on this machine. */
+enum tile_simd tile_simd_best(void);
+
+#endif
