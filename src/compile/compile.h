@@ -1,0 +1,44 @@
+/* compile: one candidate from tile graph to package.
+ *
+ * In:   a verified tile graph and options.
+ * Out:  a package, or what does not fit, where and by how many bytes.
+ * Order: link the image, size programs (they do not depend on addresses), estimate rows, place,
+ *       schedule every phase with the addresses, size rows; when the rows need more than was reserved,
+ *       place again with what they need; emit; check; package. At most COMPILE_MAX_ROUNDS rounds.
+ * Ownership: a result owns its package and report; compile_result_free frees them.
+ * Threads: phases are scheduled and programs emitted with par_for; same bytes for any number.
+ * Errors: GError 1050..1099 for what is refused; infeasible is data.
+ */
+#ifndef IPU_COMPILE_H
+#define IPU_COMPILE_H
+
+#include "lower/tile_graph.h"
+#include "package/package.h"
+
+enum { COMPILE_MAX_ROUNDS = 4 };
+
+struct compile_options {
+    bool sample;          /* cycle sampling in the programs */
+    uint32_t effort;      /* enum exch_effort */
+    const char *workload; /* for the package; may be NULL */
+    const char *plan;     /* text of the chosen plan; may be NULL */
+};
+
+enum compile_limit { COMPILE_FITS, COMPILE_LIMIT_PLACE, COMPILE_LIMIT_SUPPORT };
+
+struct compile_result {
+    struct package *package; /* NULL when something does not fit */
+    enum compile_limit limit;
+    uint32_t tile;           /* the tightest */
+    uint64_t need_bytes, has_bytes;
+    char *report;            /* text: tightest tiles, largest users, missing bytes */
+    char *report_json;
+    uint32_t rounds;
+    double seconds_place, seconds_schedule, seconds_emit; /* for people; not in the package */
+};
+/* False only with an error. */
+bool compile_tile_graph(const struct tile_graph *g, const struct compile_options *o,
+                        struct compile_result *ret, GError **error);
+void compile_result_free(struct compile_result *r);
+
+#endif

@@ -1,0 +1,124 @@
+/* emit: from a placed tile graph with its rows to the words in every tile's SRAM.
+ *
+ * In:   a tile graph, an address for every allocation, one exch_result per exchange step, the linked
+ *       image of runtime and kernels, the addresses of the common support ranges.
+ * Out:  per tile a supervisor program and a row table; the map from program addresses back to
+ *       steps; the predicted cycles of every step on every tile.
+ * Shapes: programs and rows in CSR form by tile (first[t] .. first[t+1], words). Exchange step i of the
+ *       graph, counted in program order, uses rows[i].
+ * Units: byte addresses, 32-bit words, tile cycles. Tiles are logical numbers.
+ * Layout: code from CODE_BASE, the host window, runtime state, then one executable range that holds
+ *       the rest of the code, the generated programs and the rows, at the same addresses on all
+ *       tiles; elements of code hold no data (runtime 3.2). Sizes do not depend on addresses: every
+ *       SRAM address fits one setzi.
+ * Invariants: every row is called with the same distance from the sync to slot 0 on all tiles of a
+ *       phase; a tile without transfers in a phase executes `sans 0; sync 1` (runtime 4.3).
+ * Ownership: every result owns its memory; _free frees it. Threads: distinct objects on distinct
+ *       threads; emit_programs uses par_for, same bytes for any number of threads.
+ * Errors: GError, diag.def 950..999. Facts: runtime 1.10, 3, 4; isa 1.1, 7; exchange 2.4, 2.6.
+ */
+#ifndef IPU_EMIT_H
+#define IPU_EMIT_H
+
+#include "exchange/exch.h"
+#include "lower/tile_graph.h"
+#include "target/target.h"
+
+/* --- The linked image: tile runtime and the kernels that a graph uses --- */
+
+struct emit_segment {
+    uint32_t address, bytes;
+    const uint8_t *data;
+};
+struct emit_symbol {
+    const char *name;
+    uint32_t address, bytes; /* bytes up to the next symbol or the end of its segment */
+};
+/* address .. address of the next entry comes from this line; ascending. */
+struct emit_line {
+    uint32_t address, line;
+    const char *file;
+};
+struct emit_image {
+    struct arena *arena;
+    uint32_t n_segments;
+    struct emit_segment *segments; /* ascending, 8-aligned */
+    uint32_t n_symbols;
+    struct emit_symbol *symbols;   /* ascending by address */
+    uint32_t n_lines;
+    struct emit_line *lines;
+    uint32_t end_address; /* end of the part of the code behind the runtime state */
+};
+/* Links device/ with `program_address` as the place of the generated programs. Code that does not fit
+ * below the host window goes to the executable range, in front of the programs. */
+struct emit_image *emit_image_new(GError **error);
+void emit_image_free(struct emit_image *image);
+/* TG_NONE when there is no such symbol. */
+uint32_t emit_image_symbol(const struct emit_image *image, const char *name);
+
+/* --- Common support ranges --- */
+
+struct emit_support {
+    uint32_t program_address, program_bytes; /* reserved; bytes include the fetch guard */
+    uint32_t rows_address, rows_bytes;
+};
+/* Lays programs and rows of these sizes behind the image. False when they do not fit below the
+ * interleaved region; *ret_missing is then the number of bytes too many. */
+bool emit_support_layout(const struct emit_image *image, uint32_t program_bytes,
+                         uint32_t rows_bytes, struct emit_support *ret, uint32_t *ret_missing);
+
+/* --- Programs --- */
+
+struct emit_options {
+    bool sample; /* cycle sampling between steps (runtime 4.8) */
+};
+
+struct emit_request {
+    const struct tile_graph *graph;
+    const struct emit_image *image;
+    struct emit_support support;
+    struct emit_options options;
+    const uint32_t *address;                /* [allocs.n]; NULL only for emit_program_bytes */
+    const struct exch_result *const *rows;  /* [exchange steps of the graph] */
+    const uint32_t *sample_address;         /* [n_tiles] of the sample buffer; NULL without sampling */
+};
+
+/* Bytes of the largest program, whatever the addresses. */
+bool emit_program_bytes(const struct emit_request *r, uint32_t *ret_bytes, GError **error);
+/* Bytes of the largest row table for these results. */
+uint32_t emit_rows_bytes(const struct exch_result *const *rows, uint32_t n_rows, uint32_t n_tiles);
+/* Words of the sample buffer of the tile with most steps: marks + 1. */
+uint32_t emit_sample_words(const struct tile_graph *g);
+
+/* One interval of a tile's program that belongs to a step. Tiles without calls in a compute step have
+ * no mark for it. Ascending by step and by pc. */
+struct emit_mark {
+    uint32_t step; /* index into graph steps */
+    uint32_t pc;   /* first instruction of the step; the step ends where the next mark begins */
+};
+
+struct emit_result {
+    struct arena *arena;
+    uint32_t n_tiles;
+    uint32_t entry;            /* = program_address, where the runtime jumps to */
+    uint32_t *first_word;      /* [n_tiles + 1] programs */
+    uint32_t *words;
+    uint32_t *first_row_word;  /* [n_tiles + 1] row tables */
+    uint32_t *row_words;
+    uint32_t *first_mark;      /* [n_tiles + 1] */
+    struct emit_mark *marks;
+    uint32_t *end_pc;          /* [n_tiles] first instruction behind the last step */
+    uint32_t program_bytes_max, row_bytes_max;
+    /* Prediction (architecture 5); the clock is 0 when the runtime's first instruction issues. In a
+     * repeat, start and end are those of the first iteration. */
+    uint64_t cycles_predicted; /* latest entry into the first step to last end of the last step */
+    uint64_t exchange_cycles;  /* sum over the phases of last arrival to last exit */
+    uint32_t *predicted_start, *predicted_end; /* [marks] */
+};
+struct emit_result *emit_programs(const struct emit_request *r, GError **error);
+void emit_result_free(struct emit_result *r);
+/* Lists one tile's program, one instruction per line with address and step. */
+void emit_program_print(const struct emit_request *r, const struct emit_result *e, uint32_t tile,
+                        GString *out);
+
+#endif
