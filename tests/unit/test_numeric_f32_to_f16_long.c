@@ -1,0 +1,28 @@
+/* F32 to F16 over all 2^32 inputs, nearest even, against the compiler's _Float16. */
+#include "numeric/num_format.h"
+
+static void check(uint32_t i, uint32_t thread, void *context) {
+    (void)thread;
+    uint32_t *bad = context;
+    for (uint32_t low = 0; low < 65536; low++) {
+        const float v = num_f32_from_bits(i << 16 | low);
+        const _Float16 h = (_Float16)v;
+        uint16_t want;
+        memcpy(&want, &h, 2);
+        if (num_f16_is_nan(want)) want = NUM_F16_NAN;
+        bad[i] += num_f16_from_f32_ieee(v) != want;
+    }
+}
+
+static void test_all(void) {
+    uint32_t *bad = g_new0(uint32_t, 65536);
+    par_for(65536, check, bad);
+    for (uint32_t i = 0; i < 65536; i++) g_assert_cmpuint(bad[i], ==, 0);
+    g_free(bad);
+}
+
+int main(int argc, char **argv) {
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/numeric/f32-to-f16/all", test_all);
+    return g_test_run();
+}
