@@ -1,0 +1,42 @@
+/* GELU (device/gelu_f16.S): quads dealt round robin, 9 slots per quad in a hardware repeat; a last
+ * pair is done two-wide by the worker whose turn it is. */
+#include "kernel/kernel_family.h"
+
+enum {
+    GELU_SLOTS = 30,      /* prologue, first quad without its loop pass, exit */
+    GELU_IDLE_SLOTS = 12, /* a worker without work */
+    GELU_QUAD_SLOTS = 9,
+    GELU_TAIL_SLOTS = 12,
+    GELU_REGISTERS = 3,
+};
+
+static bool gelu_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                          GError **error) {
+    if (!kernel_check_param(spec, 0, 2, 1 << 18, 2, error)) return false;
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY);
+    ret->alias[0] = 1 << 1;
+    ret->useful_work = 3 * (uint64_t)spec->p[0]; /* 12 instructions per 4 values */
+    return true;
+}
+
+static uint64_t gelu_cycles(const struct kernel_spec *spec) {
+    const uint32_t quads = spec->p[0] / 4;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t share = kernel_share(quads, w);
+        const bool tail = spec->p[0] % 4 != 0 && quads % TARGET_N_WORKERS == w;
+        slots[w] = GELU_IDLE_SLOTS;
+        if (share) slots[w] = GELU_SLOTS + GELU_QUAD_SLOTS * (share - 1);
+        if (tail) slots[w] += GELU_TAIL_SLOTS;
+    }
+    return kernel_time_single(GELU_REGISTERS, slots);
+}
+
+static uint32_t gelu_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0] / 2;
+    return 1;
+}
+
+const struct kernel_family kernel_family_GELU_F16 = {
+    .describe = gelu_describe, .cycles = gelu_cycles, .scalars = gelu_scalars};
