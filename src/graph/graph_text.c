@@ -4,7 +4,7 @@
  *   %x = input [2, 3] fill normal 1 0
  *   %w = parameter [3, 4] fill normal 0.5 0
  *   %y = gemm %x, %w transpose_right : [2, 4]
- *   %z = repeat count 3 carried %c = %y invariant %i = %x iterated %s = %p {
+ *   %z = repeat NAME count 3 carried %c = %y invariant %i = %x iterated %s = %p {
  *     %t = add %c, %s : [2, 4]
  *     yield %t
  *   }
