@@ -1,0 +1,154 @@
+/* ipu-stack exchange-schedule-bench: schedules the phases of a problem file and reports horizons, bounds,
+ * row sizes and times. */
+#include "cli/cli.h"
+#include "exchange/exch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct bench {
+    /* options */
+    int phase, threads, shift, seed, max_row_bytes, pareto;
+    char *priority, *width, *effort;
+    gboolean select_widths, replay, json, relaxed, diagram, check;
+    struct exch_options o;
+    /* state */
+    uint32_t n_printed;
+    bool failed;
+};
+
+struct timed {
+    struct exch_result *r;
+    double seconds, verify_seconds;
+    bool checked;
+};
+
+static double now(void) { return (double)g_get_monotonic_time() * 1e-6; }
+
+/* Moves every address in interleaved memory by `bytes`, as an arena offset does. */
+static void shift_addresses(struct exch_problem *p, int bytes) {
+    for (uint32_t x = 0; x < p->n_transfers; x++)
+        if (target_interleaved(p->source_address[x])) p->source_address[x] += (uint32_t)bytes;
+    for (uint32_t r = 0; r < p->n_recipients; r++)
+        if (target_interleaved(p->recipient_address[r])) p->recipient_address[r] += (uint32_t)bytes;
+}
+
+static void print_json(struct bench *b, uint32_t number, const struct exch_problem *p,
+                       const struct timed *t) {
+    const struct exch_result *r = t->r;
+    static const char *const widths[] = {"mixed", "ordinary", "paired"};
+    printf("%s{\"phase\":%u,\"transfers\":%u,\"endpoints\":%u,\"horizon\":%u,\"endpoint_bound\":%u,"
+           "\"bound\":%u,\"bound_reason\":\"%s\",\"ratio\":%.6f,\"seconds\":%.3f,"
+           "\"row_bytes_max\":%u,\"row_bytes_total\":%" G_GUINT64_FORMAT
+           ",\"width\":\"%s\",\"priority\":\"%s\",\"verified\":%s,\"verify_seconds\":%.3f,"
+           "\"replayed\":%s,\"relaxed\":%s,\"fingerprint\":\"%016" G_GINT64_MODIFIER "x\"}",
+           b->n_printed++ == 0 ? "" : ",", number, p->n_transfers, p->n_recipients, r->horizon,
+           r->bounds.endpoint, r->bounds.any_width, r->bounds.reason,
+           (double)r->horizon / r->bounds.any_width, t->seconds, r->row_bytes_max,
+           r->row_bytes_total, widths[r->width], r->priority, t->checked ? "true" : "false",
+           t->verify_seconds, r->replayed ? "true" : "false", r->relaxed ? "true" : "false",
+           r->fingerprint);
+}
+
+static void print_text(uint32_t number, const struct exch_problem *p, const struct timed *t) {
+    const struct exch_result *r = t->r;
+    printf("phase %u: %u transfers, %u endpoints: horizon %u, bound %u (%s), ratio %.4f, words %u; "
+           "rows %u bytes at most, %" G_GUINT64_FORMAT " in all; %s%s, %.3f s, %s in %.3f s\n",
+           number, p->n_transfers, p->n_recipients, r->horizon, r->bounds.any_width,
+           r->bounds.reason, (double)r->horizon / r->bounds.any_width, r->bounds.endpoint,
+           r->row_bytes_max, r->row_bytes_total, r->priority, r->relaxed ? ", relaxed" : "",
+           t->seconds, t->checked ? "verified" : "NOT VERIFIED", t->verify_seconds);
+}
+
+static void report(struct bench *b, uint32_t number, const struct exch_problem *p, struct timed *t) {
+    if (b->json) print_json(b, number, p, t);
+    else print_text(number, p, t);
+    exch_result_free(t->r);
+}
+
+static bool run_phase(struct bench *b, struct exch_problem *p, uint32_t number, GError **error) {
+    if (b->shift != 0) shift_addresses(p, b->shift);
+    if (!exch_problem_check(p, error)) return false;
+    double t0 = now();
+    struct timed t = {0};
+    t.r = exch_schedule(p, &b->o, error);
+    if (t.r == NULL) return false;
+    t.seconds = now() - t0;
+    report(b, number, p, &t);
+    return true;
+}
+
+static const char *parse_words(struct bench *b) {
+    b->o.seed = (uint32_t)b->seed;
+    b->o.relaxed = b->relaxed;
+    b->o.max_row_bytes = (uint32_t)b->max_row_bytes;
+    b->o.effort = EXCH_EFFORT_NORMAL;
+    if (b->effort != NULL) {
+        static const char *const names[] = {"quick", "normal", "best"};
+        uint32_t k = 0;
+        while (k < 3 && strcmp(b->effort, names[k]) != 0) k++;
+        if (k == 3) return "--effort is quick, normal or best";
+        b->o.effort = (enum exch_effort)k;
+    }
+    if (b->priority != NULL) {
+        b->o.priority = exch_priority_find(b->priority);
+        if (b->o.priority == EXCH_N_PRIORITIES) return "unknown --priority";
+    }
+    if (b->width != NULL) {
+        static const char *const names[] = {"any", "ordinary", "paired"};
+        uint32_t k = 0;
+        while (k < 3 && strcmp(b->width, names[k]) != 0) k++;
+        if (k == 3) return "--width is any, ordinary or paired";
+        b->o.width = (enum exch_width)k;
+    }
+    return NULL;
+}
+
+static int run(struct bench *b, const char *path) {
+    GError *error = NULL;
+    struct exch_problem_set *set = exch_file_read(path, &error);
+    if (set == NULL) return cli_fail("exchange-schedule-bench", error);
+    bool ok = true, any = false;
+    if (b->json) printf("{\"phases\":[");
+    for (uint32_t k = 0; k < set->n_phases && ok; k++) {
+        if (b->phase >= 0 && set->number[k] != (uint32_t)b->phase) continue;
+        any = true;
+        ok = run_phase(b, set->phases[k], set->number[k], &error);
+    }
+    if (b->json) printf("]}\n");
+    exch_problem_set_free(set);
+    if (!ok) return cli_fail("exchange-schedule-bench", error);
+    if (!any) {
+        fprintf(stderr, "ipu-stack exchange-schedule-bench: %s: no phase %d\n", path, b->phase);
+        return CLI_WRONG_INPUT;
+    }
+    return b->failed ? CLI_CHECK_FAILED : CLI_OK;
+}
+
+int cmd_exchange_schedule_bench(int argc, char **argv) {
+    struct bench b = {.phase = -1, .threads = 1};
+    const GOptionEntry entries[] = {
+        {"phase", 'n', 0, G_OPTION_ARG_INT, &b.phase, "Only this phase", "N"},
+        {"priority", 'p', 0, G_OPTION_ARG_STRING, &b.priority, "One order instead of the portfolio",
+         "NAME"},
+        {"width", 'w', 0, G_OPTION_ARG_STRING, &b.width, "any, ordinary or paired", "WIDTH"},
+        {"effort", 'e', 0, G_OPTION_ARG_STRING, &b.effort, "quick, normal (default) or best", "E"},
+        {"threads", 't', 0, G_OPTION_ARG_INT, &b.threads, "Threads (1)", "N"},
+        {"shift", 0, 0, G_OPTION_ARG_INT, &b.shift, "Move interleaved addresses", "BYTES"},
+        {"seed", 's', 0, G_OPTION_ARG_INT, &b.seed, "Seed of randomised orders", "N"},
+        {"json", 'j', 0, G_OPTION_ARG_NONE, &b.json, "Report as JSON", NULL},
+        {"relaxed", 0, 0, G_OPTION_ARG_NONE, &b.relaxed,
+         "Relax the label rule (unverified on hardware)", NULL},
+        {"max-row-bytes", 0, 0, G_OPTION_ARG_INT, &b.max_row_bytes, "Prefer rows of at most", "BYTES"},
+        {0}};
+    bool done;
+    if (!cli_options(&argc, &argv, entries, "FILE", NULL, &done)) return CLI_WRONG_INPUT;
+    if (done) return CLI_OK;
+    const char *wrong = argc != 2 ? "give one problem file" : parse_words(&b);
+    if (wrong != NULL) {
+        fprintf(stderr, "ipu-stack exchange-schedule-bench: %s\n", wrong);
+        return CLI_WRONG_INPUT;
+    }
+    par_set_threads((uint32_t)b.threads);
+    return run(&b, argv[1]);
+}

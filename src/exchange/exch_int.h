@@ -1,0 +1,135 @@
+/* Inside of the room: messages (transfers prepared for one choice of widths), time lines of the
+ * tiles, and the steps from a problem to a result. See exch.h for the meaning of everything.
+ *
+ * Times of a message whose first item leaves in slot S, at recipient r of row R (labels):
+ *   ordinary  source x = S + ttm + 1, payload p = x + 52 + 2R
+ *   paired    source x = S + t2, format f = x + 51 + 2R, payload p = f + 2
+ * so rec_x (x - S) is all a recipient needs beside its row and its flags.
+ */
+#ifndef IPU_EXCHANGE_EXCH_INT_H
+#define IPU_EXCHANGE_EXCH_INT_H
+
+#include "exchange/exch.h"
+
+/* Supervisor registers and the control register in rows (exchange 2.5, 2.6). */
+enum { EXCH_REG_ZERO = 15, EXCH_REG_RETURN = 10, EXCH_CSR_OUTGOING_BASE = 0xa7 };
+
+/* --- Routes: tables by logical tile, made once. --- */
+
+struct exch_route {
+    int8_t ttm[TARGET_N_TILES][TARGET_N_TILES]; /* [source][destination] */
+    uint8_t dir[TARGET_N_TILES][TARGET_N_TILES];
+    uint8_t row[TARGET_N_TILES];
+    uint16_t phys[TARGET_N_TILES];
+};
+const struct exch_route *exch_route(void);
+static inline uint32_t exch_lag(const struct exch_route *r, uint32_t tile) {
+    return TARGET_EXCH_PTR_DELAY + 2u * r->row[tile];
+}
+
+/* --- Messages --- */
+
+enum { REC_EARLY = 4, REC_FORMAT = 3 }; /* rec_flag: format value in the low bits */
+
+struct exch_msgs {
+    struct arena *arena;
+    const struct exch_problem *p;
+    uint32_t n, n_rec;
+    uint32_t *transfer, *offset; /* offset: first word of the transfer */
+    uint16_t *src;
+    uint16_t *items;
+    uint8_t *paired, *sctl;
+    uint32_t *s_min;      /* smallest slot of the first item */
+    uint32_t *src_elem;   /* elements read, of those the tile also receives into */
+    uint32_t *rec0;       /* [n + 1] */
+    uint16_t *rec_tile;
+    int16_t *rec_x;
+    uint8_t *rec_flag;
+    uint32_t *rec_elem;   /* elements written, of those the tile also sends from */
+    uint32_t *shared;     /* [TARGET_N_TILES] elements used both ways */
+    uint32_t *first_of;   /* [n_transfers + 1] messages of a transfer */
+    uint8_t *moving;      /* message of a moving source that uses the base register */
+    uint8_t *base;        /* [TARGET_N_TILES] enum exch_base */
+    int32_t *stride;      /* [TARGET_N_TILES] */
+};
+static inline uint32_t exch_item_bytes(const struct exch_msgs *m, uint32_t i) {
+    return m->paired[i] ? 8 : 4;
+}
+static inline uint32_t exch_src_address(const struct exch_msgs *m, uint32_t i) {
+    return m->p->source_address[m->transfer[i]] + 4 * m->offset[i];
+}
+/* Index of recipient j (into rec_*) of message i among the problem's recipients. */
+static inline uint32_t exch_rec_index(const struct exch_msgs *m, uint32_t i, uint32_t j) {
+    return m->p->first_recipient[m->transfer[i]] + (j - m->rec0[i]);
+}
+static inline uint32_t exch_rec_address(const struct exch_msgs *m, uint32_t i, uint32_t j) {
+    return m->p->recipient_address[exch_rec_index(m, i, j)] + 4 * m->offset[i];
+}
+
+/* Width of each transfer is given ([n_transfers] 0 or 1 = paired); `pieces` (may be NULL) says into
+ * how many parts at least a transfer is cut. Messages that never fit are cut further (12.3). */
+struct exch_msgs *exch_msgs_new(const struct exch_problem *p, const uint8_t *paired,
+                                const uint16_t *pieces);
+void exch_msgs_free(struct exch_msgs *m);
+/* Never fits at any offset (exchange 12.3). */
+bool exch_never_fits(const struct exch_problem *p, uint32_t transfer, bool paired, uint32_t items);
+uint32_t exch_element_mask(uint32_t address, uint64_t bytes);
+
+/* --- Time lines: which message may start in which slot (exch_line.c) --- */
+
+struct exch_lines;
+struct exch_lines *exch_lines_new(const struct exch_msgs *m, bool relaxed);
+void exch_lines_free(struct exch_lines *l);
+/* First slot >= from in which message i fits. */
+uint32_t exch_lines_find(struct exch_lines *l, uint32_t i, uint32_t from);
+/* 0 if message i fits in slot s, else a later slot worth trying. */
+uint32_t exch_lines_try(struct exch_lines *l, uint32_t i, uint32_t s);
+void exch_lines_commit(struct exch_lines *l, uint32_t i, uint32_t s);
+/* First slot of a base switch behind every send of the tile, or UINT32_MAX. Commits it. */
+uint32_t exch_lines_put(struct exch_lines *l, uint32_t tile, uint32_t from);
+/* End of the phase with message i in slot s: the largest of its horizons. */
+uint32_t exch_message_end(const struct exch_msgs *m, uint32_t i, uint32_t s);
+
+/* --- Schedules --- */
+
+struct exch_sched {
+    uint32_t *slot;       /* [messages] */
+    uint32_t *put;        /* [TARGET_N_TILES] slot of the base switch, UINT32_MAX none */
+    uint32_t horizon;
+};
+struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m);
+/* Serial generation: messages in this order, each in the first slot that admits it. */
+void exch_sched_serial(const struct exch_msgs *m, const uint32_t *order, bool relaxed,
+                       struct exch_sched *ret);
+
+/* Rows of a schedule. NULL with an error if a row exceeds its reservation. */
+struct exch_result *exch_result_new(const struct exch_msgs *m, const struct exch_sched *s,
+                                    GError **error);
+
+/* --- Encoder (exch_encode.c): one tile's sends and controls to words --- */
+
+enum exch_control_kind { CTL_MUX, CTL_PAIR, CTL_PTR, CTL_FMT }; /* the csel order of sendpic */
+struct exch_control {
+    uint32_t label;
+    uint32_t value;     /* field value */
+    uint32_t transfer, recipient; /* of a PTR, for its site */
+    uint8_t kind;
+};
+struct exch_send {
+    uint32_t slot, items;
+    uint32_t address;   /* byte address of the first item */
+    uint32_t transfer;
+    uint8_t sctl;       /* 0 = a put of OUTGOING_BASE from m15 of 13 slots */
+    bool moving;
+};
+struct exch_row_writer {
+    GArray *words;      /* uint32_t, appended */
+    GArray *sites;      /* struct exch_site, appended */
+    uint32_t row_start; /* index of the row's first word in `words` */
+    bool plain;         /* only the conventions of exchange 12.2: fail where they do */
+};
+/* Both lists ascending. False: alignment failure (the appended words are undefined). */
+bool exch_encode_row(struct exch_row_writer *w, const struct exch_send *sends, uint32_t n_sends,
+                     const struct exch_control *controls, uint32_t n_controls, uint32_t horizon);
+
+#endif
