@@ -94,7 +94,7 @@ struct fabric_delivery {
     uint32_t send;        /* slot of the sender in which it leaves */
     uint32_t items;       /* of 4 bytes, or 8 when paired */
     uint32_t source, destination; /* byte addresses */
-    uint32_t message;     /* dense over the phase */
+    uint32_t message;     /* a number of its own in the phase */
     uint16_t source_tile;
     bool paired;
 };
@@ -107,7 +107,7 @@ struct fabric_result {
     uint64_t words_moved;    /* each receiver once */
     uint32_t n_errors, n_warnings;
     uint32_t count[FABRIC_N_FAULTS];
-    const struct fabric_fault *faults; /* n_errors + n_warnings, ordered; the first error is first[0] */
+    const struct fabric_fault *faults; /* n_errors + n_warnings, by slot, tile, number */
     const struct fabric_fault *first;  /* first error, or NULL */
 };
 
@@ -142,24 +142,25 @@ void fabric_expect_clear(struct fabric_expect *e); /* frees the arrays */
 
 /* Compares the last run with the list: every word of every transfer delivered once, from and to the
  * given addresses, nothing else written, dependent bytes in order. Adds C4, H3, H6, M1_MISSING, M2,
- * M3, P5 and S4 (as errors) to the faults and updates *result of that run. */
+ * M3, P5 and S4_EXPECTED to the faults and updates *result of that run. */
 void fabric_expect_check(struct fabric *f, const struct fabric_expect *e,
                          struct fabric_result *result);
 
-/* C5: whether writing values[i] over word offsets[i] of `stored` (n words) gives exactly `wanted`
- * with only address fields (send, sendpicp, pointer) changed. Returns the first offending word
- * index, or UINT32_MAX. */
+/* C5: whether writing values[i] over word offsets[i] of `stored` gives exactly `wanted` with only
+ * address fields (send, sendpicp, pointer) changed. On a violation *ret_fault names the first
+ * offending word by its address. */
 struct fabric_patches {
     const uint32_t *stored, *wanted, *offsets, *values;
     uint32_t n_words, n_patches;
+    uint32_t tile, row_address; /* for the record */
 };
-uint32_t fabric_patches_check(const struct fabric_patches *p);
+bool fabric_patches_check(const struct fabric_patches *p, struct fabric_fault *ret_fault);
 
 /* --- Files (zstd or plain): rows and problems of exchange phases. --- */
 
 struct fabric_rows {
     uint32_t n_tiles, horizon;   /* as stored */
-    uint32_t n_active;
+    uint32_t n_active;           /* an inactive tile may hold a word (its return): it is dropped */
     uint16_t *tile;              /* of the active tiles, ascending */
     uint32_t *base, *slots;      /* INCOMING_BASE (0 = none), last event cycle */
     uint32_t *first;             /* n_active + 1: row i is words[first[i] .. first[i+1]-1] */
