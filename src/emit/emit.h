@@ -21,45 +21,26 @@
 #define IPU_EMIT_H
 
 #include "exchange/exch.h"
+#include "isa/isa_asm.h"
 #include "lower/tile_graph.h"
 #include "target/target.h"
 
 /* --- The linked image: tile runtime and the kernels that a graph uses --- */
 
-struct emit_segment {
-    uint32_t address, bytes;
-    const uint8_t *data;
-};
-struct emit_symbol {
-    const char *name;
-    uint32_t address, bytes; /* bytes up to the next symbol or the end of its segment */
-};
-/* address .. address of the next entry comes from this line; ascending. */
-struct emit_line {
-    uint32_t address, line;
-    const char *file;
-};
 struct emit_image {
-    struct arena *arena;
-    uint32_t n_segments;
-    struct emit_segment *segments; /* ascending, 8-aligned */
-    uint32_t n_symbols;
-    struct emit_symbol *symbols;   /* ascending by address */
-    uint32_t n_lines;
-    struct emit_line *lines;
-    uint32_t end_address; /* end of the part of the code behind the runtime state */
+    struct isa_image *isa;  /* segments, symbols, lines */
+    uint32_t start, complete, barrier, sample; /* entry points of the tile runtime */
+    uint32_t end_address;   /* first free byte of the executable range behind the runtime state */
 };
-/* Links device/ with `program_address` as the place of the generated programs. Code that does not fit
- * below the host window goes to the executable range, in front of the programs. */
-struct emit_image *emit_image_new(GError **error);
+/* Links device/: the runtime and the kernels that the graph calls. What does not fit below the host
+ * window goes to the executable range behind the runtime state. */
+struct emit_image *emit_image_new(const struct tile_graph *g, GError **error);
 void emit_image_free(struct emit_image *image);
-/* TG_NONE when there is no such symbol. */
-uint32_t emit_image_symbol(const struct emit_image *image, const char *name);
 
 /* --- Common support ranges --- */
 
 struct emit_support {
-    uint32_t program_address, program_bytes; /* reserved; bytes include the fetch guard */
+    uint32_t program_address, program_bytes; /* reserved, without the fetch guard behind them */
     uint32_t rows_address, rows_bytes;
 };
 /* Lays programs and rows of these sizes behind the image. False when they do not fit below the
@@ -70,7 +51,10 @@ bool emit_support_layout(const struct emit_image *image, uint32_t program_bytes,
 /* --- Programs --- */
 
 struct emit_options {
-    bool sample; /* cycle sampling between steps (runtime 4.8) */
+    bool sample; /* cycle sampling between steps (runtime 4.8); in a repeat, of the last iteration */
+    /* Write both base registers at every phase, as runtime 4.3 lists it, and not only where they
+     * change: for the calibration of TARGET_SYNC_INTERNAL_CYCLES. */
+    bool base_writes;
 };
 
 struct emit_request {
@@ -87,8 +71,8 @@ struct emit_request {
 bool emit_program_bytes(const struct emit_request *r, uint32_t *ret_bytes, GError **error);
 /* Bytes of the largest row table for these results. */
 uint32_t emit_rows_bytes(const struct exch_result *const *rows, uint32_t n_rows, uint32_t n_tiles);
-/* Words of the sample buffer of the tile with most steps: marks + 1. */
-uint32_t emit_sample_words(const struct tile_graph *g);
+/* Words of a tile's sample buffer: its marks + 1. */
+uint32_t emit_sample_words(const struct tile_graph *g, uint32_t tile);
 
 /* One interval of a tile's program that belongs to a step. Tiles without calls in a compute step have
  * no mark for it. Ascending by step and by pc. */
@@ -100,7 +84,7 @@ struct emit_mark {
 struct emit_result {
     struct arena *arena;
     uint32_t n_tiles;
-    uint32_t entry;            /* = program_address, where the runtime jumps to */
+    uint32_t stub[2];          /* the words at ENTRY_ADDRESS */
     uint32_t *first_word;      /* [n_tiles + 1] programs */
     uint32_t *words;
     uint32_t *first_row_word;  /* [n_tiles + 1] row tables */
@@ -109,8 +93,8 @@ struct emit_result {
     struct emit_mark *marks;
     uint32_t *end_pc;          /* [n_tiles] first instruction behind the last step */
     uint32_t program_bytes_max, row_bytes_max;
-    /* Prediction (architecture 5); the clock is 0 when the runtime's first instruction issues. In a
-     * repeat, start and end are those of the first iteration. */
+    /* Prediction (architecture 5); the clock is 0 when runtime_start returns. In a repeat, start and
+     * end are those of the first iteration. */
     uint64_t cycles_predicted; /* latest entry into the first step to last end of the last step */
     uint64_t exchange_cycles;  /* sum over the phases of last arrival to last exit */
     uint32_t *predicted_start, *predicted_end; /* [marks] */

@@ -180,3 +180,12 @@ bool kernel_bind(const struct kernel_spec *spec, const uint32_t *addresses,
     *ret_n = n;
     return true;
 }
+
+uint32_t kernel_n_registers(const struct kernel_spec *spec) {
+    struct kernel_needs needs;
+    uint32_t scalars[KERNEL_MAX_REGISTERS];
+    const bool ok = kernel_describe(spec, &needs, NULL);
+    BUG_ON(!ok);
+    const struct kernel_row *row = &kernel_rows[spec->kernel];
+    return needs.n_operands + (row->family->scalars ? row->family->scalars(spec, scalars) : 0);
+}

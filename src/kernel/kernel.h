@@ -69,6 +69,8 @@ bool kernel_describe(const struct kernel_spec *spec, struct kernel_needs *ret, G
 uint64_t kernel_cycles(const struct kernel_spec *spec);
 /* Entry symbol of the variant that this call uses. */
 const char *kernel_symbol(const struct kernel_spec *spec);
+/* How many registers m2, m3, ... a call takes: operands, then scalars. spec must be valid. */
+uint32_t kernel_n_registers(const struct kernel_spec *spec);
 /* Register values m2, m3, ... for operands at these byte addresses; checks alignment, memory class,
  * separation and overlap. */
 bool kernel_bind(const struct kernel_spec *spec, const uint32_t *addresses,

@@ -4,7 +4,7 @@
  *       every tile, bindings of named tensors to SRAM, parameter values, steps with provenance,
  *       predicted cycles, symbols and source lines, the owners of every address.
  * File: a sealed SQLite database (container.h): application id, schema version, documented tables
- *       (package_schema.def), large arrays as zstd chunks of at most 4 MiB. The same package gives
+ *       (package_file.c), large arrays as zstd chunks of at most 4 MiB. The same package gives
  *       the same bytes.
  * Shapes: tables in CSR form by tile: first[t] .. first[t+1]. Tiles are logical numbers. Addresses
  *       are byte addresses in SRAM, sizes bytes, cycles tile cycles.
@@ -45,6 +45,7 @@ struct package_slice {
     uint32_t count[PACKAGE_SLICE_DIMS];
     uint64_t tensor_step[PACKAGE_SLICE_DIMS];
     uint32_t mem_step[PACKAGE_SLICE_DIMS];
+    uint32_t reserved; /* 0; no padding, because slices are stored as they are */
 };
 
 struct package_binding {
@@ -140,7 +141,8 @@ struct package {
 
 struct package *package_new(void); /* empty, with an arena */
 void package_free(struct package *p);
-bool package_check(const struct package *p, GError **error);
+/* Every rule of the invariants; `path` names the package in the message. */
+bool package_check(const struct package *p, const char *path, GError **error);
 
 struct package_write_options {
     bool no_parameters; /* leave parameter values out */

@@ -138,6 +138,18 @@ struct tile;
 typedef bool tile_observer(void *user, const struct tile *t, uint32_t context, uint32_t pc,
                            uint64_t cycle);
 
+/* Supervisor instructions whose issue is noted without changing anything: bit i of bits stands for
+ * the word at base + 4i, i < n_words; out (struct tile_watch) gets an entry per issue, in order. */
+struct tile_watch {
+    uint32_t pc;
+    uint64_t cycle;
+};
+struct tile_watch_range {
+    const uint64_t *bits; /* NULL: none */
+    uint32_t base, n_words;
+    GArray *out;
+};
+
 struct tile_chunk; /* 256 bytes of decoded code, shared by all tiles */
 struct tile_races;
 
@@ -158,6 +170,7 @@ struct tile {
     void *observer_user;
     /* Optional, the caller's: bit per word of SRAM that a program may write (placement). */
     const uint64_t *writable;
+    struct tile_watch_range watch; /* optional, the caller's */
     /* Internal. */
     uint8_t *bytes;                /* SRAM of this tile, at TARGET_SRAM_BASE */
     uint64_t *written;
