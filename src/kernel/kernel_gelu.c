@@ -3,10 +3,10 @@
 #include "kernel/kernel_family.h"
 
 enum {
-    GELU_SLOTS = 30,      /* prologue, first quad without its loop pass, exit */
-    GELU_IDLE_SLOTS = 12, /* a worker without work */
+    GELU_SLOTS = 33,      /* set-up, first quad, last quad's second half, exit */
+    GELU_IDLE_SLOTS = 17, /* a worker without work */
     GELU_QUAD_SLOTS = 9,
-    GELU_TAIL_SLOTS = 12,
+    GELU_TAIL_SLOTS = 11,
     GELU_REGISTERS = 3,
 };
 

@@ -1,44 +1,51 @@
-/* Matrix products (device/gemm.S). Two bodies:
+/* Matrix products. Two bodies:
  *
- *   stream   rows >= 18, initialise: the AMP pipeline never drains between coefficient groups; a
- *            worker with n rows takes 4n + 3 slots per group.
- *   drained  everything else: every launch fills and drains the pipeline.
+ *   stream   device/gemm.S: initialise, 18..768 rows. The AMP pipeline never drains between
+ *            coefficient groups; a worker with n rows takes 4n + 3 slots per group.
+ *   drained  device/gemm_drained.S: everything else; every launch fills and drains the pipeline.
  *
- * The closed form replays the supervisor's loop over the groups with those slot counts. */
+ * The closed form walks over the groups as the supervisor does: per group the coefficient loads, a
+ * launch of 4n + constant slots, and the instructions behind it. */
 #include "kernel/kernel_family.h"
 
 enum { GEMM_STREAM_MIN_ROWS = 18, GEMM_STREAM_MAX_ROWS = 768, GEMM_MAX_ROWS = 6138 };
 
-/* The slots of one launch beside 4 per row, by its place in the walk over the groups. */
+/* Worker slots beside 4 per row. */
 enum {
-    GEMM_SETUP_SLOTS = 34,  /* first launch: split, pointers */
-    GEMM_GROUP_SLOTS = 3,   /* add, rpt, exit */
-    GEMM_COLUMN_SLOTS = 2,  /* first K group of a later column group */
-    GEMM_DRAIN_SLOTS = 6,   /* last launch */
-    GEMM_FILL_SLOTS = 14,   /* drained body */
+    STREAM_SETUP = 33,  /* first launch */
+    STREAM_GROUP = 3,   /* add, rpt, exit */
+    STREAM_COLUMN = 2,  /* first K group of a column group: next out column */
+    STREAM_DRAIN = 5,   /* last launch */
+    DRAINED_COLUMN = 2, /* first K group of a later column group */
 };
 
 struct gemm_shape {
-    uint32_t rows, groups, columns, accumulate, interleaved;
+    uint32_t rows, groups, columns;
+    bool accumulate, interleaved, f8, stream;
 };
 
-static struct gemm_shape gemm_shape(const struct kernel_spec *spec, uint32_t k_width) {
-    return (struct gemm_shape){spec->p[0], spec->p[1] / k_width, spec->p[2] / 16, spec->p[3],
-                               spec->p[4]};
+static struct gemm_shape gemm_shape(const struct kernel_spec *spec) {
+    struct gemm_shape s = {.rows = spec->p[0], .columns = spec->p[2] / 16};
+    s.f8 = spec->kernel == KERNEL_GEMM_F8;
+    s.groups = spec->p[1] / (s.f8 ? 32 : 16);
+    s.accumulate = spec->p[3] != 0;
+    s.interleaved = spec->p[4] != 0;
+    s.stream = !s.accumulate && s.rows >= GEMM_STREAM_MIN_ROWS && s.rows <= GEMM_STREAM_MAX_ROWS;
+    return s;
 }
 
-static bool gemm_is_stream(const struct gemm_shape *s) {
-    return !s->accumulate && s->rows >= GEMM_STREAM_MIN_ROWS && s->rows <= GEMM_STREAM_MAX_ROWS;
-}
-
-static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
-    const uint32_t k_width = 16;
+static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                          GError **error) {
+    const uint32_t k_width = spec->kernel == KERNEL_GEMM_F8 ? 32 : 16;
     if (!kernel_check_param(spec, 0, 1, GEMM_MAX_ROWS, 1, error)) return false;
     if (!kernel_check_param(spec, 1, k_width, k_width * 2048, k_width, error)) return false;
     if (!kernel_check_param(spec, 2, 16, 16 * 2048, 16, error)) return false;
     if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
     if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
-    const struct gemm_shape s = gemm_shape(spec, k_width);
+    const int32_t scale = (int32_t)spec->p[5];
+    if (scale < -32 || scale > 31)
+        return kernel_refuse(spec, 5, "scale", "-32..31, the sum of both exponents", error);
+    const struct gemm_shape s = gemm_shape(spec);
     const uint64_t panel = 32 * (uint64_t)s.rows;
     const bool rereads = s.groups > 1 || s.accumulate;
     kernel_operand_add(ret, panel * s.columns, 32,
@@ -52,66 +59,151 @@ static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *r
     return true;
 }
 
-/* Rows of worker w: contiguous blocks, the first rows mod 6 workers one more. */
+/* Rows of worker w: contiguous blocks from floor(w * rows / 6). */
 static uint32_t gemm_rows(uint32_t rows, uint32_t w) {
-    return rows / TARGET_N_WORKERS + (w < rows % TARGET_N_WORKERS);
+    return (w + 1) * rows / TARGET_N_WORKERS - w * rows / TARGET_N_WORKERS;
 }
 
-static void gemm_launch(struct kernel_time *t, const struct gemm_shape *s, uint32_t extra) {
-    uint32_t slots[TARGET_N_WORKERS];
-    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        const uint32_t n = gemm_rows(s->rows, w);
-        slots[w] = n || gemm_is_stream(s) ? 4 * n + extra : 2;
-    }
-    kernel_time_sync(t);
-    kernel_time_issue_n(t, s->interleaved ? 32 : 64);
-    kernel_time_runall(t, slots);
-    kernel_time_issue_n(t, 2);
+static uint32_t gemm_drained_slots(uint32_t n, bool init) {
+    if (n >= 3) return 4 * n + (init ? 13 : 15);
+    const uint32_t few[2][3] = {{2, 17, 23}, {2, 13, 19}};
+    return few[init][n];
 }
 
-static uint64_t gemm_cycles_of(const struct gemm_shape *s) {
+/* First launch: split, pointers, choice of the body for n rows. */
+static uint32_t gemm_drained_setup(uint32_t n) {
+    const uint32_t few[3] = {35, 33, 29};
+    return n >= 3 ? 25 : few[n];
+}
+
+struct gemm_walk {
+    struct gemm_shape s;
     struct kernel_time t;
-    kernel_time_begin(&t, KERNEL_TIME_LANE);
-    kernel_time_issue_n(&t, 40);
-    const bool stream = gemm_is_stream(s);
-    for (uint32_t j = 0; j < s->columns; j++)
-        for (uint32_t k = 0; k < s->groups; k++) {
-            uint32_t extra = stream ? GEMM_GROUP_SLOTS : GEMM_FILL_SLOTS;
-            if (j == 0 && k == 0) extra += GEMM_SETUP_SLOTS;
-            else if (k == 0) extra += GEMM_COLUMN_SLOTS;
-            if (stream && j == s->columns - 1 && k == s->groups - 1) extra += GEMM_DRAIN_SLOTS;
-            gemm_launch(&t, s, extra);
+    uint32_t base[TARGET_N_WORKERS], base_init[TARGET_N_WORKERS], setup[TARGET_N_WORKERS];
+};
+
+/* One group: wait, coefficients, launch; `extra` slots on top of the body's, and the set-up. */
+static void gemm_group(struct gemm_walk *g, bool init, uint32_t extra, bool setup) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
+        slots[w] = (init ? g->base_init[w] : g->base[w]) + extra + (setup ? g->setup[w] : 0);
+    kernel_time_sync(&g->t);
+    kernel_time_issue_n(&g->t, g->s.interleaved ? 32 : 64);
+    kernel_time_runall(&g->t, slots);
+}
+
+/* The supervisor's instructions between call and the first sync. */
+static void gemm_prologue(struct gemm_walk *g) {
+    const struct gemm_shape *s = &g->s;
+    const bool k1 = s->stream && s->groups == 1;
+    kernel_time_begin(&g->t, KERNEL_TIME_LANE);
+    kernel_time_issue_n(&g->t, 1 + TARGET_SUP_PUT_CYCLES);
+    if (s->f8) kernel_time_issue_n(&g->t, 1 + 2 * TARGET_SUP_PUT_CYCLES);
+    if (!s->stream) {
+        kernel_time_issue_n(&g->t, 2 + 5 * TARGET_SUP_STORE_CYCLES + 4 + TARGET_SUP_BRANCH_CYCLES + 1);
+        return;
+    }
+    if (!k1) {
+        kernel_time_issue_n(&g->t, 4 + 4 * TARGET_SUP_STORE_CYCLES + 3 + TARGET_SUP_BRANCH_CYCLES +
+                                       TARGET_SUP_STORE_CYCLES + 1);
+        return;
+    }
+    kernel_time_issue_n(&g->t, 3 + 4 * TARGET_SUP_STORE_CYCLES + 1 + TARGET_SUP_BRANCH_CYCLES);
+    kernel_time_issue_n(&g->t, TARGET_SUP_RESULT_CYCLES); /* columns - 1 until its branch */
+    if (s->columns > 1)
+        kernel_time_issue_n(&g->t, TARGET_SUP_BRANCH_CYCLES + TARGET_SUP_STORE_CYCLES + 1);
+    else
+        kernel_time_issue_n(&g->t, 1 + TARGET_SUP_STORE_CYCLES + TARGET_SUP_BRANCH_CYCLES);
+}
+
+/* `inner` launches walk in one loop, then one more with another entry (gemm.S: gemm_group and
+ * gemm_last); `outer` times. */
+static void gemm_walk_stream(struct gemm_walk *g, uint32_t inner, uint32_t outer) {
+    const bool k1 = g->s.groups == 1;
+    for (uint32_t j = 0; j < outer; j++) {
+        for (uint32_t k = 0; k < inner; k++) {
+            const bool first = k1 || k == 0;
+            gemm_group(g, first, first ? STREAM_COLUMN : 0, j == 0 && k == 0);
+            kernel_time_issue(&g->t, 1);
+            kernel_time_issue(&g->t, k + 1 < inner ? TARGET_SUP_BRANCH_CYCLES : 1);
         }
-    kernel_time_sync(&t);
-    return kernel_time_end(&t, KERNEL_TIME_LANE);
+        if (inner > 0) {
+            kernel_time_issue(&g->t, j + 1 < outer ? TARGET_SUP_BRANCH_CYCLES : 1);
+            if (j + 1 == outer) kernel_time_issue(&g->t, 1);
+        }
+        gemm_group(g, k1, (k1 ? STREAM_COLUMN : 0) + (j + 1 == outer ? STREAM_DRAIN : 0),
+                   inner == 0);
+        kernel_time_issue(&g->t, 1);
+        kernel_time_issue(&g->t, 1);
+        kernel_time_issue(&g->t, j + 1 < outer ? TARGET_SUP_BRANCH_CYCLES : 1);
+    }
+}
+
+static void gemm_walk_drained(struct gemm_walk *g) {
+    const struct gemm_shape *s = &g->s;
+    for (uint32_t j = 0; j < s->columns; j++) {
+        for (uint32_t k = 0; k < s->groups; k++) {
+            gemm_group(g, k == 0 && !s->accumulate, j > 0 && k == 0 ? DRAINED_COLUMN : 0,
+                       j == 0 && k == 0);
+            kernel_time_issue(&g->t, 1);
+            kernel_time_issue(&g->t, k + 1 < s->groups ? TARGET_SUP_BRANCH_CYCLES : 1);
+        }
+        kernel_time_issue(&g->t, 1);
+        kernel_time_issue(&g->t, 1);
+        kernel_time_issue(&g->t, j + 1 < s->columns ? TARGET_SUP_BRANCH_CYCLES : 1);
+    }
 }
 
 static uint64_t gemm_cycles(const struct kernel_spec *spec) {
-    const struct gemm_shape s = gemm_shape(spec, 16);
-    return gemm_cycles_of(&s);
+    struct gemm_walk g = {.s = gemm_shape(spec)};
+    const struct gemm_shape *s = &g.s;
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t n = gemm_rows(s->rows, w);
+        g.base[w] = s->stream ? 4 * n + STREAM_GROUP : gemm_drained_slots(n, false);
+        g.base_init[w] = s->stream ? g.base[w] : gemm_drained_slots(n, true);
+        g.setup[w] = s->stream ? STREAM_SETUP : gemm_drained_setup(n);
+    }
+    gemm_prologue(&g);
+    if (!s->stream) gemm_walk_drained(&g);
+    else if (s->groups > 1) gemm_walk_stream(&g, s->groups - 1, s->columns);
+    else gemm_walk_stream(&g, s->columns - 1, 1);
+    kernel_time_issue(&g.t, 1);
+    kernel_time_sync(&g.t);
+    return kernel_time_end(&g.t, KERNEL_TIME_LANE);
 }
 
 static uint32_t gemm_scalars(const struct kernel_spec *spec, uint32_t *ret) {
-    const struct gemm_shape s = gemm_shape(spec, 16);
+    const struct gemm_shape s = gemm_shape(spec);
     ret[0] = s.rows;
     ret[1] = s.groups;
     ret[2] = s.columns;
-    return 3;
+    ret[3] = spec->p[5] & 0x3f;
+    return s.f8 ? 4 : 3;
 }
+
+/* [f8][body][interleaved]; bodies: drained init, drained acc, stream, stream with one K group. */
+static const char *const gemm_names[2][4][2] = {
+    {{"gemm_drained_f16_init_std", "gemm_drained_f16_init_il"},
+     {"gemm_drained_f16_acc_std", "gemm_drained_f16_acc_il"},
+     {"gemm_f16_std", "gemm_f16_il"},
+     {"gemm_f16_k1_std", "gemm_f16_k1_il"}},
+    {{"gemm_drained_f8_init_std", "gemm_drained_f8_init_il"},
+     {"gemm_drained_f8_acc_std", "gemm_drained_f8_acc_il"},
+     {"gemm_f8_std", "gemm_f8_il"},
+     {"gemm_f8_k1_std", "gemm_f8_k1_il"}},
+};
 
 static const char *gemm_symbol(const struct kernel_spec *spec) {
-    const struct gemm_shape s = gemm_shape(spec, 16);
-    static const char *const names[2][2][2] = {
-        {{"gemm_f16_drained_std", "gemm_f16_drained"},
-         {"gemm_f16_drained_acc_std", "gemm_f16_drained_acc"}},
-        {{"gemm_f16_std", "gemm_f16"}, {NULL, NULL}},
-    };
-    return names[gemm_is_stream(&s)][s.accumulate][s.interleaved];
+    const struct gemm_shape s = gemm_shape(spec);
+    const uint32_t body = s.stream ? (s.groups == 1 ? 3 : 2) : s.accumulate;
+    return gemm_names[s.f8][body][s.interleaved];
 }
 
-const struct kernel_family kernel_family_GEMM_F16 = {
-    .describe = gemm_describe,
-    .cycles = gemm_cycles,
-    .scalars = gemm_scalars,
-    .symbol = gemm_symbol,
-};
+const struct kernel_family kernel_family_GEMM_F16 = {.describe = gemm_describe,
+                                                     .cycles = gemm_cycles,
+                                                     .scalars = gemm_scalars,
+                                                     .symbol = gemm_symbol};
+const struct kernel_family kernel_family_GEMM_F8 = {.describe = gemm_describe,
+                                                    .cycles = gemm_cycles,
+                                                    .scalars = gemm_scalars,
+                                                    .symbol = gemm_symbol};

@@ -1,8 +1,8 @@
-/* Sums of partials (device/reduce_f16.S): vectors of 8 halves dealt round robin; per vector P + 7
+/* Sums of partials (device/reduce_f16.S): vectors of 8 halves dealt round robin; per vector P + 6
  * slots: one 128-bit load and one f16v8acc per partial, four accumulator reads, two stores. */
 #include "kernel/kernel_family.h"
 
-enum { REDUCE_SLOTS = 23, REDUCE_IDLE_SLOTS = 11, REDUCE_VECTOR_SLOTS = 7, REDUCE_REGISTERS = 5 };
+enum { REDUCE_SLOTS = 23, REDUCE_IDLE_SLOTS = 10, REDUCE_VECTOR_SLOTS = 6, REDUCE_REGISTERS = 5 };
 
 static bool reduce_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                             GError **error) {

@@ -1,0 +1,305 @@
+// gemm: matrix products, initialise mode, F16 and F8 operands, F16 result.
+//
+// Purpose    out = left x right; out AMP-left A16 [R][C]; left AMP-left A16 (F16) or A32 (F8) [R][K];
+//            right panels of 512 bytes, column group outer, K group inner (kernels 1.3, 1.5)
+// Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups,
+//            m8 = sum of the scale exponents, 6 bits (F8)
+// Entries    gemm_{f16,f8}_{il,std}: two or more K groups; gemm_{f16,f8}_k1_{il,std}: one K group.
+//            il: right in the interleaved region (128-bit coefficient loads); std: anywhere
+// Shapes     R = 18..768 (every worker has 3..128 rows), K a multiple of 16 (F8: 32), C of 16
+// Alignment  32 bytes each; out in the interleaved region if K groups > 1; out and left in
+//            different memory elements. Access tail: none
+// Contexts   all six workers; rows split in six contiguous blocks floor(w * R / 6)
+//
+// The AMP pipeline never drains between coefficient groups. The rows of a worker go round and round:
+// while the last row of one K group is in the unit, the partials of the first row of the next K group
+// are already shifted in, and the results of the last row leave during the first row of the next
+// launch (accumulators and registers survive between launches, isa 1.5). With c = 4 * row + phase
+// counting the AMP calls of a launch and idx = 8-byte words of the worker's rows, bundle c
+//     loads    left idx c + 1 and partial idx c + 5  (mod 4n)
+//     computes call c
+//     stores   result idx c - 6 (mod 4n), made two bundles earlier: partial and result then lie in
+//              different elements of an interleaved pair
+// so a launch of n rows takes 4n + 3 slots: 4n bundles, the step to the next panel, rpt, exit.
+//
+//   launch          partials of rows 1..   partials of the next launch's row 0   extra slots
+//   im  first of K  zero                   read                                  2: next out column
+//   am  inner       read                   read                                  -
+//   az  last of K   read                   zero                                  -
+//   ad  last of all read                   zero                                  5: drain
+//   iz  only K      zero                   zero                                  2
+//   id  only, last  zero                   zero                                  7
+//
+// Per group the supervisor executes sync, 32 (64) coefficient loads, runall, one register move and one
+// branch; the last two and the sync hide behind the workers.
+// Numerics: per K group the F32 accumulator starts at the stored half and is rounded to nearest even
+// when the group's result is stored. The first launch stores zeros in its own last rows of column
+// group 0, which the same launch overwrites.
+#include "kernel.inc"
+#include "gemm_loads.inc"
+
+// Worker registers: m0 n - 3, m1 stride word (1 - 4n), m2 step to the next panel, m4:5 packed left,
+// partial, out, m6 out of the current column group, m7 bytes of a panel, m8 left + 56,
+// m9 step back to the first panel. a0:1 left, a2:3 partial, a4:5 and a6:7 results in turn.
+
+// Stride selectors: load step | second load step << 2 | store step << 4; 1 = by the stride word.
+#define STEP 0
+#define WRAP_LOAD1 4
+#define WRAP_STORE3 16
+#define WRAP_STORE2 4
+
+// Two loads, store, call with the loaded partials (PP) or zero partials (PZ).
+.macro PP amp, res, phase, sel
+    { ld2xst64pace $a0:3, \res, $m4:5+=, $m1, \sel ; \amp \res, $a0:1, $a2:3, TAMP_F16V4_E4_P\phase }
+.endm
+.macro PZ amp, res, phase, sel
+    { ld2xst64pace $a0:3, \res, $m4:5+=, $m1, \sel ; \amp \res, $a0:1, $azeros, TAMP_F16V4_E4_P\phase }
+.endm
+// One load, store, call.
+.macro LP amp, res, phase
+    { ldst64pace $a0:1, \res, $m4:5+=, $m1, STEP ; \amp \res, $a0:1, $a2:3, TAMP_F16V4_E4_P\phase }
+.endm
+.macro LZ amp, res, phase
+    { ldst64pace $a0:1, \res, $m4:5+=, $m1, STEP ; \amp \res, $a0:1, $azeros, TAMP_F16V4_E4_P\phase }
+.endm
+// Store, call: last left word of the call, then drain.
+.macro SZ amp, res, phase
+    { st64pace \res, $m4:5+=, $m1, STEP ; \amp \res, $a0:1, $azeros, TAMP_F16V4_E4_P\phase }
+.endm
+.macro SD amp, res, phase
+    { st64pace \res, $m4:5+=, $m1, STEP ; \amp \res, $azeros, $azeros, TAMP_F16V4_E4_P\phase }
+.endm
+
+// Bundles 0..5 and the loop over 4 (n - 3) bundles: partials read.
+.macro ACC_BODY amp
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, STEP
+    PP \amp, $a4:5, 2, STEP
+    PP \amp, $a6:7, 3, STEP
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, WRAP_STORE3
+    { rpt $m0, 3 ; fnop }
+    PP \amp, $a4:5, 2, STEP
+    PP \amp, $a6:7, 3, STEP
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, STEP
+.endm
+// The same, partials zero; the results of the previous column group leave in bundles 0..5.
+.macro INIT_BODY amp
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    { add $m6, $m6, $m7 ; fnop }
+    { tapack $m4:5, $m8, $m6, $m6 ; fnop }
+    { rpt $m0, 3 ; fnop }
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+.endm
+// Bundles 4n - 4 .. 4n - 1 with partials of the next launch's first row.
+.macro NEXT_READ amp
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, STEP
+    PP \amp, $a4:5, 2, STEP
+    { add $m4, $m4, $m2 ; fnop }
+    PP \amp, $a6:7, 3, STEP
+    exitz $m15
+    nop
+.endm
+// With zero partials, back to the first panel.
+.macro NEXT_ZERO amp
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    LZ \amp, $a4:5, 2
+    { add $m4, $m4, $m9 ; fnop }
+    LZ \amp, $a6:7, 3
+    exitz $m15
+    nop
+.endm
+// Last launch: drain.
+.macro NEXT_NONE amp
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    LZ \amp, $a4:5, 2
+    SZ \amp, $a6:7, 3
+    SD \amp, $a4:5, 0
+    SD \amp, $a6:7, 1
+    SD \amp, $a4:5, 2
+    SD \amp, $a6:7, 3
+    st64pace $a4:5, $m4:5+=, $m1, STEP
+    st64pace $a6:7, $m4:5+=, $m1, STEP
+    exitz $m15
+    nop
+.endm
+
+// Set-up of the first launch, then the entry named in the frame.
+// Frame: 0 out, 1 left, 2 first entry, 3 R, 4 K groups
+.macro GEMM_SETUP name
+\name:
+    get $m11, $WSR
+    and $m11, $m11, 7
+    ld32 $m10, ARG(3)
+    setzi $m9, SIXTH
+    mul $m9, $m9, $m10
+    mul $m8, $m9, $m11
+    add $m9, $m9, $m8
+    shr $m8, $m8, SIXTH_SHIFT
+    { shr $m9, $m9, SIXTH_SHIFT ; setzi $a0, ZAACC }
+    { sub $m0, $m9, $m8 ; uput $FP_CLR, $a0 }
+    { shl $m8, $m8, 5 ; zero $a4:5 }
+    { shl $m7, $m10, 5 ; zero $a6:7 }
+    ld32 $m3, ARG(1)
+    add $m3, $m3, $m8
+    ld32 $m6, ARG(0)
+    add $m6, $m6, $m8
+    shl $m9, $m0, 5
+    sub $m2, $m7, $m9
+    add $m11, $m6, $m9
+    add $m11, $m11, -48
+    ld32 $m8, ARG(4)
+    mul $m8, $m8, $m7
+    sub $m9, $m2, $m8
+    shl $m1, $m0, 2
+    sub $m1, 1, $m1
+    add $m0, $m0, -3
+    sub $m6, $m6, $m7
+    add $m10, $m3, 8
+    tapack $m4:5, $m10, $m10, $m11
+    add $m8, $m3, 56
+    ld64 $a0:1, $m3, $m15, 0
+    ld32 $m10, ARG(2)
+    br $m10
+.endm
+
+.macro GEMM_WORKERS type, amp
+    KERNEL_SECTION gemm_workers_\type
+    .worker
+    GEMM_SETUP gemm_\type\()_setup
+    .align 8
+gemm_\type\()_im:
+    INIT_BODY \amp
+    LZ \amp, $a4:5, 2
+    PZ \amp, $a6:7, 3, STEP
+    NEXT_READ \amp
+gemm_\type\()_am:
+    ACC_BODY \amp
+    PP \amp, $a4:5, 2, WRAP_LOAD1
+    PP \amp, $a6:7, 3, STEP
+    NEXT_READ \amp
+gemm_\type\()_az:
+    ACC_BODY \amp
+    PP \amp, $a4:5, 2, STEP
+    LP \amp, $a6:7, 3
+    NEXT_ZERO \amp
+gemm_\type\()_ad:
+    ACC_BODY \amp
+    PP \amp, $a4:5, 2, STEP
+    LP \amp, $a6:7, 3
+    NEXT_NONE \amp
+gemm_\type\()_iz:
+    INIT_BODY \amp
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    NEXT_ZERO \amp
+gemm_\type\()_id:
+    INIT_BODY \amp
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    NEXT_NONE \amp
+.endm
+
+GEMM_WORKERS f16, f16v4hihov4amp
+GEMM_WORKERS f8, f8v8hihov4amp
+
+// Supervisor registers: m0 entry of the next launch, m1 first, m2 inner, m3 last, m9 final entry,
+// m4 inner launches - 1 of a column group, m5 of them left, m7 column groups left.
+.macro GEMM_SUPERVISOR mem
+    KERNEL_SECTION gemm_supervisor_\mem
+    .supervisor
+// Entered with m0, m1, m8 (inner), m9, m6 (last) set by GEMM_ENTRY; frame words 0, 1, 3, 4 stored.
+gemm_loop_k1_\mem:
+    add $m5, $m7, -1
+    add $m4, $m7, -2
+    or $m3, $m0, 0
+    setzi $m7, 0
+    brnz $m5, gemm_loop_\mem
+    st32 $m9, $m11, $m15, 2
+    bri gemm_last_\mem
+gemm_loop_\mem:
+    st32 $m1, $m11, $m15, 2
+    or $m5, $m4, 0
+gemm_group_\mem:
+    sync 2
+    LOADS_\mem
+    runall $m0, $m11, 0
+    or $m0, $m2, 0
+    brnzdec $m5, gemm_group_\mem
+    brnz $m7, gemm_last_\mem
+    or $m3, $m9, 0
+gemm_last_\mem:
+    sync 2
+    LOADS_\mem
+    runall $m3, $m11, 0
+    or $m0, $m1, 0
+    or $m5, $m4, 0
+    brnzdec $m7, gemm_group_\mem
+    add $m11, $m11, 24
+    sync 2
+    br $m10
+.endm
+
+GEMM_SUPERVISOR il
+GEMM_SUPERVISOR std
+
+.macro GEMM_ENTRY type, mem
+    KERNEL_SECTION gemm_\type\()_\mem
+    .supervisor
+    KERNEL_GLOBAL gemm_\type\()_\mem
+    add $m11, $m11, -24
+    put $CCCSLOAD, $m4
+    .ifc \type, f8
+    setzi $m0, 3
+    put $FP_ISCL, $m8
+    put $FP_INFMT, $m0
+    .endif
+    add $m4, $m6, -2
+    setzi $m0, gemm_\type\()_setup
+    setzi $m1, gemm_\type\()_im
+    setzi $m9, gemm_\type\()_ad
+    st32 $m2, $m11, $m15, 0
+    st32 $m3, $m11, $m15, 1
+    st32 $m5, $m11, $m15, 3
+    st32 $m6, $m11, $m15, 4
+    setzi $m2, gemm_\type\()_am
+    setzi $m3, gemm_\type\()_az
+    add $m7, $m7, -1
+    bri gemm_loop_\mem
+    KERNEL_SECTION gemm_\type\()_k1_\mem
+    .supervisor
+    KERNEL_GLOBAL gemm_\type\()_k1_\mem
+    add $m11, $m11, -24
+    put $CCCSLOAD, $m4
+    .ifc \type, f8
+    setzi $m0, 3
+    put $FP_ISCL, $m8
+    put $FP_INFMT, $m0
+    .endif
+    setzi $m0, gemm_\type\()_setup
+    setzi $m1, gemm_\type\()_iz
+    setzi $m9, gemm_\type\()_id
+    st32 $m2, $m11, $m15, 0
+    st32 $m3, $m11, $m15, 1
+    st32 $m5, $m11, $m15, 3
+    st32 $m6, $m11, $m15, 4
+    or $m2, $m1, 0
+    bri gemm_loop_k1_\mem
+.endm
+
+GEMM_ENTRY f16, il
+GEMM_ENTRY f16, std
+GEMM_ENTRY f8, il
+GEMM_ENTRY f8, std

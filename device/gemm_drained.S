@@ -1,0 +1,284 @@
+// gemm_drained: matrix products of few rows, and products that add to the stored result.
+//
+// Purpose    out = [out +] left x right; formats as in gemm.S
+// Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups,
+//            m8 = sum of the scale exponents, 6 bits (F8)
+// Entries    gemm_drained_{f16,f8}_{init,acc}_{il,std}
+// Shapes     R = 1..6138, K a multiple of 16 (F8: 32), C of 16
+// Alignment  32 bytes each; out in the interleaved region if K groups > 1 or acc; out and left in
+//            different memory elements. Access tail: none
+// Contexts   all six workers; rows split in six contiguous blocks floor(w * R / 6), which may be empty
+//
+// Every launch fills the AMP pipeline and drains it. With c = 4 * row + phase, call c takes left word
+// c and the partial of word c + 4, and returns result word c - 4. Three or more rows: bundle c loads
+// left word c + 1 and partial word c + 5 and stores result word c - 6, so that partial and result lie
+// in different elements of an interleaved pair.
+// Slots of a launch: n rows >= 3: acc 4n + 15, init 4n + 13; two rows: 23, 19; one row: 17, 13;
+// none: 2; the first launch 25 to 35 more, the first of a later column group 2 more.
+// Numerics: per K group the F32 accumulator starts at the stored half (or zero) and is rounded to
+// nearest even when the group's result is stored.
+#include "kernel.inc"
+#include "gemm_loads.inc"
+
+// Worker registers: m1 n - 3, m2 and m10 the bodies (acc, init) for n rows, m3 left of the current
+// panel, m4:5 packed left, partial, out, m6 out of the current column group, m7 bytes of a panel,
+// m9 step back to the first panel, m8 free
+// a0:1 left, a2:3 partial, results a4:5, a6:7 in turn
+
+#define STEP 0
+
+// Four calls without left data bring in the partials of row 0 (two 128-bit loads); the bundles of
+// the last three take the caller's main instructions.
+.macro FILL_ACC amp
+    { ld128 $a0:3, $m6, $m15, 0 ; fnop }
+    { ld128 $a4:7, $m6, $m15, 1 ; \amp $a0:1, $azeros, $a0:1, TAMP_F16V4_E4_P0 }
+.endm
+.macro FILL_PACED amp
+    FILL_ACC \amp
+    { add $m8, $m6, 32 ; \amp $a0:1, $azeros, $a2:3, TAMP_F16V4_E4_P1 }
+    { tapack $m4:5, $m3, $m8, $m6 ; \amp $a0:1, $azeros, $a4:5, TAMP_F16V4_E4_P2 }
+    { ld2x64pace $a0:1, $a2:3, $m4:5+=, $m15, STEP ; \amp $a4:5, $azeros, $a6:7, TAMP_F16V4_E4_P3 }
+.endm
+
+.macro L2 amp, res, phase
+    { ld2x64pace $a0:1, $a2:3, $m4:5+=, $m15, STEP ; \amp \res, $a0:1, $a2:3, TAMP_F16V4_E4_P\phase }
+.endm
+.macro L2S amp, res, phase
+    { ld2xst64pace $a0:3, \res, $m4:5+=, $m15, STEP ; \amp \res, $a0:1, $a2:3, TAMP_F16V4_E4_P\phase }
+.endm
+.macro LS amp, res, part, phase
+    { ldst64pace $a0:1, \res, $m4:5+=, $m15, STEP ; \amp \res, $a0:1, \part, TAMP_F16V4_E4_P\phase }
+.endm
+.macro LI amp, res, idx, phase
+    { ld64 $a0:1, $m3, $m15, \idx ; \amp \res, $a0:1, $azeros, TAMP_F16V4_E4_P\phase }
+.endm
+.macro SC amp, res, left, phase
+    { st64pace \res, $m4:5+=, $m15, STEP ; \amp \res, \left, $azeros, TAMP_F16V4_E4_P\phase }
+.endm
+
+// Calls 4n - 4 .. 4n + 3 of three or more rows, the next panel, exit.
+.macro TAIL_MANY amp
+    LS \amp, $a4:5, $azeros, 0
+    LS \amp, $a6:7, $azeros, 1
+    LS \amp, $a4:5, $azeros, 2
+    SC \amp, $a6:7, $a0:1, 3
+    SC \amp, $a4:5, $azeros, 0
+    SC \amp, $a6:7, $azeros, 1
+    SC \amp, $a4:5, $azeros, 2
+    SC \amp, $a6:7, $azeros, 3
+    st64pace $a4:5, $m4:5+=, $m15, STEP
+    st64pace $a6:7, $m4:5+=, $m15, STEP
+    add $m3, $m3, $m7
+    exitz $m15
+.endm
+
+// Calls 4 .. 11 of two rows (left word 4 is loaded), results in three registers in turn.
+.macro TAIL_TWO amp
+    LI \amp, $a4:5, 5, 0
+    LI \amp, $a6:7, 6, 1
+    LI \amp, $a2:3, 7, 2
+    { st64 $a4:5, $m6, $m15, 0 ; \amp $a4:5, $a0:1, $azeros, TAMP_F16V4_E4_P3 }
+    { st64 $a6:7, $m6, $m15, 1 ; \amp $a6:7, $azeros, $azeros, TAMP_F16V4_E4_P0 }
+    { st64 $a2:3, $m6, $m15, 2 ; \amp $a2:3, $azeros, $azeros, TAMP_F16V4_E4_P1 }
+    { st64 $a4:5, $m6, $m15, 3 ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P2 }
+    { st64 $a6:7, $m6, $m15, 4 ; \amp $a6:7, $azeros, $azeros, TAMP_F16V4_E4_P3 }
+    st64 $a2:3, $m6, $m15, 5
+    st64 $a4:5, $m6, $m15, 6
+    st64 $a6:7, $m6, $m15, 7
+    add $m3, $m3, $m7
+    exitz $m15
+    nop
+.endm
+
+// Calls 0 .. 7 of one row (left word 0 is loaded, its partials are in).
+.macro TAIL_ONE amp
+    LI \amp, $a4:5, 1, 0
+    LI \amp, $a4:5, 2, 1
+    LI \amp, $a4:5, 3, 2
+    { nop ; \amp $a4:5, $a0:1, $azeros, TAMP_F16V4_E4_P3 }
+    { nop ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P0 }
+    { st64 $a4:5, $m6, $m15, 0 ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P1 }
+    { st64 $a4:5, $m6, $m15, 1 ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P2 }
+    { st64 $a4:5, $m6, $m15, 2 ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P3 }
+    st64 $a4:5, $m6, $m15, 3
+    add $m3, $m3, $m7
+    exitz $m15
+    nop
+.endm
+
+.macro GEMM_DRAINED_WORKERS type, amp
+    KERNEL_SECTION gemm_drained_workers_\type
+    .worker
+// Frame: 0 out, 1 left, 2 first entry, 3 R, 4 K groups
+gemm_drained_\type\()_setup:
+    get $m11, $WSR
+    and $m11, $m11, 7
+    ld32 $m10, ARG(3)
+    setzi $m9, SIXTH
+    mul $m9, $m9, $m10
+    mul $m8, $m9, $m11
+    add $m9, $m9, $m8
+    shr $m8, $m8, SIXTH_SHIFT
+    { shr $m9, $m9, SIXTH_SHIFT ; setzi $a0, ZAACC }
+    { sub $m0, $m9, $m8 ; uput $FP_CLR, $a0 }
+    shl $m8, $m8, 5
+    shl $m7, $m10, 5
+    ld32 $m3, ARG(1)
+    add $m3, $m3, $m8
+    ld32 $m6, ARG(0)
+    add $m6, $m6, $m8
+    ld32 $m9, ARG(4)
+    mul $m9, $m9, $m7
+    sub $m9, $m15, $m9
+    add $m1, $m0, -3
+    setzi $m2, gemm_drained_\type\()_acc_many
+    setzi $m10, gemm_drained_\type\()_init_many
+    brpos $m1, gemm_drained_\type\()_go
+    setzi $m2, gemm_drained_\type\()_acc_two
+    setzi $m10, gemm_drained_\type\()_init_two
+    add $m8, $m0, -2
+    brz $m8, gemm_drained_\type\()_go
+    setzi $m2, gemm_drained_\type\()_acc_one
+    setzi $m10, gemm_drained_\type\()_init_one
+    add $m8, $m0, -1
+    brz $m8, gemm_drained_\type\()_go
+    setzi $m2, gemm_drained_\type\()_idle
+    setzi $m10, gemm_drained_\type\()_idle
+gemm_drained_\type\()_go:
+    ld32 $m11, ARG(2)
+    br $m11
+// The next column group: back to the first panel of left, forward to the next of out. Then the body
+// for this worker's number of rows.
+gemm_drained_\type\()_acc_column:
+    add $m3, $m3, $m9
+    add $m6, $m6, $m7
+gemm_drained_\type\()_acc:
+    br $m2
+gemm_drained_\type\()_init_column:
+    add $m3, $m3, $m9
+    add $m6, $m6, $m7
+gemm_drained_\type\()_init:
+    br $m10
+gemm_drained_\type\()_idle:
+    exitz $m15
+    .align 8
+gemm_drained_\type\()_acc_many:
+    FILL_PACED \amp
+    L2 \amp, $a4:5, 0
+    L2 \amp, $a6:7, 1
+    L2 \amp, $a4:5, 2
+    L2 \amp, $a6:7, 3
+    L2 \amp, $a4:5, 0
+    L2 \amp, $a6:7, 1
+    { rpt $m1, 3 ; fnop }
+    L2S \amp, $a4:5, 2
+    L2S \amp, $a6:7, 3
+    L2S \amp, $a4:5, 0
+    L2S \amp, $a6:7, 1
+    L2S \amp, $a4:5, 2
+    LS \amp, $a6:7, $a2:3, 3
+    TAIL_MANY \amp
+gemm_drained_\type\()_acc_two:
+    FILL_PACED \amp
+    L2 \amp, $a4:5, 0
+    L2 \amp, $a4:5, 1
+    L2 \amp, $a4:5, 2
+    { ld64 $a0:1, $m3, $m15, 4 ; \amp $a4:5, $a0:1, $a2:3, TAMP_F16V4_E4_P3 }
+    TAIL_TWO \amp
+gemm_drained_\type\()_acc_one:
+    FILL_ACC \amp
+    { nop ; \amp $a0:1, $azeros, $a2:3, TAMP_F16V4_E4_P1 }
+    { nop ; \amp $a0:1, $azeros, $a4:5, TAMP_F16V4_E4_P2 }
+    { ld64 $a0:1, $m3, $m15, 0 ; \amp $a4:5, $azeros, $a6:7, TAMP_F16V4_E4_P3 }
+    TAIL_ONE \amp
+gemm_drained_\type\()_init_many:
+    { ld64 $a0:1, $m3, $m15, 0 ; fnop }
+    LI \amp, $a4:5, 1, 0
+    LI \amp, $a6:7, 2, 1
+    LI \amp, $a4:5, 3, 2
+    LI \amp, $a6:7, 4, 3
+    LI \amp, $a4:5, 5, 0
+    LI \amp, $a6:7, 6, 1
+    add $m8, $m3, 56
+    tapack $m4:5, $m8, $m6, $m6
+    { rpt $m1, 3 ; fnop }
+    LS \amp, $a4:5, $azeros, 2
+    LS \amp, $a6:7, $azeros, 3
+    LS \amp, $a4:5, $azeros, 0
+    LS \amp, $a6:7, $azeros, 1
+    LS \amp, $a4:5, $azeros, 2
+    LS \amp, $a6:7, $azeros, 3
+    TAIL_MANY \amp
+gemm_drained_\type\()_init_two:
+    { ld64 $a0:1, $m3, $m15, 0 ; fnop }
+    LI \amp, $a4:5, 1, 0
+    LI \amp, $a4:5, 2, 1
+    LI \amp, $a4:5, 3, 2
+    LI \amp, $a4:5, 4, 3
+    TAIL_TWO \amp
+gemm_drained_\type\()_init_one:
+    { ld64 $a0:1, $m3, $m15, 0 ; fnop }
+    TAIL_ONE \amp
+.endm
+
+GEMM_DRAINED_WORKERS f16, f16v4hihov4amp
+GEMM_DRAINED_WORKERS f8, f8v8hihov4amp
+
+// Supervisor registers: m0 entry of the next launch, m1 first of a later column group, m2 inner,
+// m6 K groups - 1, m5 of them left, m7 column groups left.
+.macro GEMM_DRAINED_SUPERVISOR mem
+    KERNEL_SECTION gemm_drained_supervisor_\mem
+    .supervisor
+gemm_drained_loop_\mem:
+    or $m5, $m6, 0
+gemm_drained_group_\mem:
+    sync 2
+    LOADS_\mem
+    runall $m0, $m11, 0
+    or $m0, $m2, 0
+    brnzdec $m5, gemm_drained_group_\mem
+    or $m0, $m1, 0
+    or $m5, $m6, 0
+    brnzdec $m7, gemm_drained_group_\mem
+    add $m11, $m11, 24
+    sync 2
+    br $m10
+.endm
+
+GEMM_DRAINED_SUPERVISOR il
+GEMM_DRAINED_SUPERVISOR std
+
+// First launch: set-up, then `first`; inner launches add to what is stored.
+.macro GEMM_DRAINED_ENTRY type, mode, mem
+    KERNEL_SECTION gemm_drained_\type\()_\mode\()_\mem
+    .supervisor
+    KERNEL_GLOBAL gemm_drained_\type\()_\mode\()_\mem
+    add $m11, $m11, -24
+    put $CCCSLOAD, $m4
+    .ifc \type, f8
+    setzi $m0, 3
+    put $FP_ISCL, $m8
+    put $FP_INFMT, $m0
+    .endif
+    setzi $m1, gemm_drained_\type\()_\mode
+    setzi $m0, gemm_drained_\type\()_setup
+    st32 $m2, $m11, $m15, 0
+    st32 $m3, $m11, $m15, 1
+    st32 $m5, $m11, $m15, 3
+    st32 $m6, $m11, $m15, 4
+    st32 $m1, $m11, $m15, 2
+    setzi $m1, gemm_drained_\type\()_\mode\()_column
+    setzi $m2, gemm_drained_\type\()_acc
+    add $m6, $m6, -1
+    add $m7, $m7, -1
+    bri gemm_drained_loop_\mem
+.endm
+
+GEMM_DRAINED_ENTRY f16, init, il
+GEMM_DRAINED_ENTRY f16, init, std
+GEMM_DRAINED_ENTRY f16, acc, il
+GEMM_DRAINED_ENTRY f16, acc, std
+GEMM_DRAINED_ENTRY f8, init, il
+GEMM_DRAINED_ENTRY f8, init, std
+GEMM_DRAINED_ENTRY f8, acc, il
+GEMM_DRAINED_ENTRY f8, acc, std

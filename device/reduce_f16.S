@@ -1,0 +1,64 @@
+// reduce_f16: out = seed + remote 1 + ... + remote (P - 1), in F32, rounded once to F16.
+//
+// Arguments  m2 = out (may be the seed), m3 = seed, m4 = remotes (packed runs of n halves),
+//            m5 = P - 1, m6 = n / 8 (vectors of 8 halves; also the stride of the runs in 16 bytes)
+// Shapes     n a multiple of 8, P >= 2. Seed and remotes 16-byte aligned in the interleaved region
+//            (128-bit loads), out 8-byte aligned anywhere
+// Split      vectors round robin: w, w + 6, ...
+// Access tail none. Contexts: all six workers.
+// Slots      P + 6 per vector:
+//              ld128 seed            ; gina columns 6, 7 of the previous vector
+//              rpt P - 1
+//                ld128 remote        ; acc what was loaded before
+//              st64 previous 4..7    ; acc last remote
+//              add remote offset     ; gina 0, 1
+//              nop                   ; gina 2, 3
+//              st64 0..3             ; gina 4, 5
+//              brnzdec
+// Numerics   accumulators in F32, additions in the order seed, remote 1, 2, ...; one rounding.
+#include "kernel.inc"
+
+KERNEL_ENTRY reduce_f16, reduce_f16_worker, 5
+
+// m0 offset seed, m1 run stride, m3 vectors - 1, m4 P - 1, m5 seed, m6 remotes, m7 out,
+// m8 step back of the remote offset, m9 offset remotes, m10 offset out
+// a0:3 loaded vector, a4:7 result
+reduce_f16_worker:
+    get $m0, $WSR
+    and $m0, $m0, 7
+    ld32 $m1, ARG(4)
+    setzi $m2, SIXTH
+    sub $m3, $m1, $m0
+    add $m3, $m3, 5
+    mul $m3, $m3, $m2
+    shr $m3, $m3, SIXTH_SHIFT
+    { brz $m3, reduce_f16_exit ; setzi $a0, ZAACC }
+    { ld32 $m4, ARG(3) ; uput $FP_CLR, $a0 }
+    ld32 $m5, ARG(1)
+    ld32 $m6, ARG(2)
+    ld32 $m7, ARG(0)
+    mul $m8, $m4, $m1
+    shl $m8, $m8, 4
+    sub $m8, 96, $m8
+    shl $m0, $m0, 4
+    mov $m9, $m0
+    mov $m10, $m0
+    add $m3, $m3, -1
+    { ld128step $a0:3, $m5, $m0+=, 6 ; fnop }
+    { rpt $m4, 0 ; fnop }
+    { ld128step $a0:3, $m6, $m9+=, $m1 ; f16v8acc $a0:3 }
+    { bri reduce_f16_collect ; f16v8acc $a0:3 }
+reduce_f16_vector:
+    { ld128step $a0:3, $m5, $m0+=, 6 ; f16v2gina $a7, $azero, 0 }
+    { rpt $m4, 0 ; fnop }
+    { ld128step $a0:3, $m6, $m9+=, $m1 ; f16v8acc $a0:3 }
+    { st64step $a6:7, $m7, $m10+=, 11 ; f16v8acc $a0:3 }
+reduce_f16_collect:
+    { add $m9, $m9, $m8 ; f16v2gina $a4, $azero, 0 }
+    { nop ; f16v2gina $a5, $azero, 0 }
+    { st64step $a4:5, $m7, $m10+=, 1 ; f16v2gina $a6, $azero, 0 }
+    { brnzdec $m3, reduce_f16_vector ; fnop }
+    { nop ; f16v2gina $a7, $azero, 0 }
+    { st64step $a6:7, $m7, $m10+=, 11 ; fnop }
+reduce_f16_exit:
+    exitz $m15
