@@ -148,6 +148,7 @@ struct exch_result {
     uint32_t *first_word;   /* [n_tiles + 1] into words; an inactive tile has none */
     uint32_t *words;
     uint32_t *incoming_base; /* [n_tiles], always 0 here: PTR fields are absolute */
+    uint32_t *base_switch;   /* [n_tiles] slot of its `put` to zero, UINT32_MAX none */
     uint8_t *outgoing_base;  /* [n_tiles] enum exch_base */
     int32_t *moving_stride;  /* [n_tiles] bytes per iteration for EXCH_BASE_MOVING */
     uint32_t *first_site;    /* [n_tiles + 1] into sites, ascending by word */
@@ -203,8 +204,11 @@ struct exch_result *exch_replay(const struct exch_problem *p, const struct exch_
 
 /* --- Rows: storage, sharing between phases --- */
 
-/* Rows of all phases on all tiles. Equal normalised rows of a tile (exchange 7.2) are stored once; a
- * phase that uses a shared row first writes its patches. */
+/* Rows of all phases on all tiles. Equal normalised rows of a tile (exchange 7.2) are stored once where that
+ * saves bytes and takes at most EXCH_TABLE_MAX_PATCHES words per phase; a phase that uses a shared row
+ * first writes its patches. Rows that a repeat patches (EXCH_BASE_PATCHED) are not shared. Every row starts
+ * at an even word of its tile's table, so the table must be 8-byte aligned. */
+enum { EXCH_TABLE_MAX_PATCHES = 24 };
 struct exch_patch {
     uint32_t word;  /* index in the tile's table */
     uint32_t value; /* the whole word */
@@ -218,6 +222,7 @@ struct exch_table {
     uint32_t *first_patch; /* [n_phases * n_tiles + 1] */
     struct exch_patch *patches;
     uint32_t bytes_max;    /* worst tile: words and 8 bytes per patch */
+    uint32_t n_rows, n_shared; /* rows stored; uses of a row beyond its first */
 };
 struct exch_table *exch_table_new(const struct exch_result *const *phases, uint32_t n_phases);
 void exch_table_free(struct exch_table *t);

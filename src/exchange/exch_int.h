@@ -96,12 +96,24 @@ struct exch_sched {
     uint32_t *slot;       /* [messages] */
     uint32_t *put;        /* [TARGET_N_TILES] slot of the base switch, UINT32_MAX none */
     uint32_t horizon;
+    uint64_t evaluations;
 };
 struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m);
 /* Serial generation: messages in this order, each in the first slot that admits it. */
 void exch_sched_serial(const struct exch_msgs *m, const uint32_t *order, bool relaxed,
                        struct exch_sched *ret);
 
+/* Greedy of dense unicast (exch_dense.c). */
+struct exch_dense_options {
+    uint32_t look, cap;
+    float weight, receiver_weight;
+    bool projected;
+};
+bool exch_dense_applies(const struct exch_msgs *m);
+void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options *o, bool relaxed,
+                      struct exch_sched *ret);
+/* Words of the busiest endpoint for the widths of the messages. */
+uint32_t exch_endpoint_bound(const struct exch_msgs *m);
 /* Rows of a schedule. NULL with an error if a row exceeds its reservation. */
 struct exch_result *exch_result_new(const struct exch_msgs *m, const struct exch_sched *s,
                                     GError **error);

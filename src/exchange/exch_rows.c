@@ -256,6 +256,7 @@ static struct exch_result *result_alloc(const struct exch_msgs *m, const struct 
     r->tile_horizon = arena_new_array(a, uint32_t, TARGET_N_TILES);
     r->first_word = arena_new_array(a, uint32_t, TARGET_N_TILES + 1);
     r->incoming_base = arena_new_array(a, uint32_t, TARGET_N_TILES);
+    r->base_switch = arena_copy(a, s->put, TARGET_N_TILES * sizeof *s->put);
     r->outgoing_base = arena_copy(a, m->base, TARGET_N_TILES);
     r->moving_stride = arena_copy(a, m->stride, TARGET_N_TILES * sizeof *m->stride);
     r->first_site = arena_new_array(a, uint32_t, TARGET_N_TILES + 1);

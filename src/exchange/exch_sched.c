@@ -61,7 +61,7 @@ static void static_order(const struct exch_msgs *m, uint32_t *order) {
     g_free(key);
 }
 
-static uint32_t endpoint_bound(const struct exch_msgs *m) {
+uint32_t exch_endpoint_bound(const struct exch_msgs *m) {
     uint32_t *work = tile_work(m), most = 0;
     for (uint32_t t = 0; t < 2 * TARGET_N_TILES; t++) most = MAX(most, work[t]);
     g_free(work);
@@ -75,13 +75,19 @@ struct exch_result *exch_schedule(const struct exch_problem *p, const struct exc
     struct arena *a = arena_new();
     struct exch_sched *s = exch_sched_new(a, m);
     uint32_t *order = g_new(uint32_t, m->n + 1);
-    static_order(m, order);
-    exch_sched_serial(m, order, o->relaxed, s);
+    const struct exch_dense_options dense = {8, 6, 0.01f, 1, true};
+    const bool is_dense = exch_dense_applies(m);
+    if (is_dense) {
+        exch_sched_dense(m, &dense, o->relaxed, s);
+    } else {
+        static_order(m, order);
+        exch_sched_serial(m, order, o->relaxed, s);
+    }
     struct exch_result *r = exch_result_new(m, s, error);
     if (r != NULL) {
         exch_bounds(p, &r->bounds);
-        r->bounds.endpoint = endpoint_bound(m);
-        r->priority = "static";
+        r->bounds.endpoint = exch_endpoint_bound(m);
+        r->priority = is_dense ? "finish" : "static";
         r->relaxed = o->relaxed;
     }
     g_free(order);
