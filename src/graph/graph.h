@@ -127,7 +127,9 @@ struct graph {
     struct graph_block *blocks;
     uint32_t n_outputs;
     struct graph_output *outputs;
-    uint32_t cap_values, cap_ops, cap_blocks, cap_outputs; /* builder's */
+    /* Builder's. */
+    uint32_t cap_values, cap_ops, cap_blocks, cap_outputs;
+    uint32_t open_block, open_op; /* block that takes operations; its repeat */
 };
 
 /* --- Building: every function checks its operands and fails with the rule's name --- */
@@ -161,6 +163,18 @@ void graph_add_output(struct graph *g, struct graph_output output);
 /* GRAPH_NONE when there is none. */
 uint32_t graph_find_value(const struct graph *g, const char *name);
 const char *graph_op_text(uint32_t kind); /* "gemm" */
+/* Every op.def row as a set of GRAPH_ATTR bits. */
+uint32_t graph_op_attrs(uint32_t kind);
+/* The shape rule of an operation other than REPEAT; the operation's name is for the message. */
+struct graph_request {
+    enum graph_op_kind kind;
+    const char *name;
+    const uint32_t *operands;
+    uint32_t n_operands;
+    const struct graph_attrs *attrs; /* not NULL */
+};
+bool graph_infer_shape(const struct graph *g, const struct graph_request *r,
+                       struct graph_shape *ret, GError **error);
 
 /* --- Text form: what graph_print writes, graph_parse reads; print(parse(text)) is canonical --- */
 
