@@ -49,7 +49,7 @@ struct tg_allocs {
     uint32_t *alias;       /* TG_NONE, or the allocation whose storage this one shares ... */
     uint32_t *alias_offset; /* ... at this byte offset */
     uint32_t *blocks;      /* 1, or the number of repeat iterations with a block each */
-    uint32_t *stride;      /* bytes between blocks (blocks > 1) */
+    uint32_t *stride;      /* bytes between blocks (blocks > 1); 0 = placement's choice */
 };
 
 /* Pairs of allocations of one tile that must not share an effective memory element. */
@@ -88,11 +88,15 @@ struct tg_calls {
 
 /* How a box of a tensor lies in an allocation: a nest of strided loops over elements.
  * element(i0..ik) of the tensor at tensor_offset + sum i_j * tensor_step[j] (elements) lies at
- * byte mem_offset + sum i_j * mem_step[j]. Bytes not named by a slice are zero padding. */
+ * byte mem_offset + sum i_j * mem_step[j]. Bytes of an input or parameter that no slice names are
+ * padding and must be zero: the host writes zeros to them with the slices; an allocation that is all
+ * padding has no slice. TG_ZEROED marks every allocation with such bytes. A tensor may have several
+ * bindings (one per layout in which it is wanted). */
 enum { TG_SLICE_DIMS = 5 };
 struct tg_slice {
     uint32_t alloc;
-    uint32_t mem_offset;
+    uint32_t block; /* of an allocation with blocks > 1; else 0 */
+    uint32_t mem_offset; /* in the block */
     uint64_t tensor_offset;
     uint32_t n_dims;
     uint32_t count[TG_SLICE_DIMS];
@@ -133,8 +137,10 @@ struct tile_graph {
     struct tg_slice *slices;
 };
 
-/* Fills first_step and last_step of every allocation: the steps that touch it, extended to the whole
- * repeat for uses inside one; inputs and parameters from step 0, outputs to the last step. */
+/* Fills first_step and last_step of every allocation: the steps that touch it; extended to the whole
+ * repeat for uses inside one, unless all uses lie inside (then each iteration writes it anew); inputs
+ * and parameters from step 0, parameters and outputs to the last step. The target of an alias lives
+ * as long as all its aliases. An allocation that nothing touches keeps step 0. */
 void tg_lifetimes(struct tile_graph *g);
 /* Our bug if it fails: message names step, call or transfer, tile. */
 bool tg_verify(const struct tile_graph *g, char **ret_message);

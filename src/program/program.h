@@ -14,6 +14,7 @@
  * with rows and cols rounded up to `pad` (padding is zero), in one of the orders (kernels 1.2-1.5):
  *   ROW_MAJOR     [batch][row][col]
  *   AMP_LEFT      [col / m][batch][row][col % m]                       m = 32 bytes of elements
+ *   AMP_BATCHED   [batch][col / m][row][col % m]          one AMP_LEFT matrix per batch index
  *   COEFF         [batch][col / 16][row / m][col % 16][row % m]        rows are K, cols are C
  *   COEFF_T       [batch][row / 16][col / m][row % 16][col % m]        rows are C, cols are K
  * The storage of a part may be cut into `windows` balanced runs of `window_grain` bytes: shards. A
@@ -37,7 +38,14 @@
 #define PROGRAM_NONE UINT32_MAX
 
 enum program_format { PROGRAM_F16, PROGRAM_F32, PROGRAM_F8_F143, PROGRAM_F8_F152 };
-enum program_order { PROGRAM_ROW_MAJOR, PROGRAM_AMP_LEFT, PROGRAM_COEFF, PROGRAM_COEFF_T };
+enum program_order {
+    PROGRAM_ROW_MAJOR,
+    PROGRAM_AMP_LEFT,
+    PROGRAM_AMP_BATCHED,
+    PROGRAM_COEFF,
+    PROGRAM_COEFF_T,
+    PROGRAM_N_ORDERS
+};
 enum program_memory { PROGRAM_ANY, PROGRAM_STANDARD, PROGRAM_INTERLEAVED };
 
 enum program_axis {
@@ -152,7 +160,7 @@ struct program {
     uint32_t n_main, *main; /* order of the top level */
     uint32_t n_repeats;
     struct program_repeat *repeats;
-    uint32_t cap_values, cap_ops, cap_main, cap_repeats; /* builder's */
+    uint32_t cap_values, cap_ops, cap_repeats; /* builder's */
 };
 
 struct program *program_new(const char *name, uint32_t n_tiles);
@@ -183,8 +191,16 @@ uint32_t program_part_start(uint32_t extent, uint32_t grain, uint32_t n, uint32_
 /* The part of an axis that holds coordinate x. */
 uint32_t program_part_of(uint32_t extent, uint32_t grain, uint32_t n, uint32_t x);
 /* Byte offset in the part's storage of the element at (b, r, c) relative to the box. */
-uint32_t program_offset(const struct program_layout *l, const struct program_shard *s, uint32_t b,
-                        uint32_t r, uint32_t c);
+uint32_t program_offset(const struct program_layout *l, const struct program_shard *s,
+                        const uint32_t at[3]);
+/* The storage as a nest of digits, outermost first: digit i runs over coordinate `axis` in steps of
+ * `step` elements, `extent` times, `stride` bytes apart. The last digit is contiguous. */
+struct program_digit {
+    uint32_t axis, step, extent, stride;
+};
+enum { PROGRAM_MAX_DIGITS = 5 };
+uint32_t program_digits(const struct program_layout *l, const struct program_shard *s,
+                        struct program_digit ret[PROGRAM_MAX_DIGITS]);
 uint32_t program_format_bytes(uint32_t format);
 /* Elements in 32 bytes: the K group of a product. */
 static inline uint32_t program_micro(uint32_t format) {

@@ -1,0 +1,290 @@
+/* Program to tile graph. Straight line: allocate every shard, walk the operations (copies collect in
+ * the open phase, computes close it and emit one call per shard), bind the host's tensors.
+ *
+ * Storage sharing: a value that lies `inside` another is an alias of its buffer; an elementwise
+ * result takes over the storage of an input that is not used again; a carried value's yield is
+ * copied to its argument at the end of an iteration. */
+#include "lower/lower_internal.h"
+
+#include <string.h>
+
+void lower_defaults(struct lower_options *o) {
+    *o = (struct lower_options){.separate_loopback = true};
+}
+
+/* --- Storage --- */
+
+/* Position of the last operation that reads each value (loops count as their last operation). */
+static uint32_t *last_uses(const struct lower *l) {
+    const struct program *p = l->p;
+    uint32_t *last = arena_new_array(l->scratch, uint32_t, p->n_values);
+    uint32_t position = 0;
+    for (uint32_t i = 0; i < p->n_main; i++) {
+        const struct program_op *op = &p->ops[p->main[i]];
+        const bool repeat = op->kind == PROGRAM_REPEAT;
+        const struct program_repeat *r = repeat ? &p->repeats[op->repeat] : NULL;
+        const uint32_t n = repeat ? r->n_ops : 1;
+        position++;
+        for (uint32_t j = 0; j < n; j++) {
+            const struct program_op *o = repeat ? &p->ops[r->ops[j]] : op;
+            for (uint32_t k = 0; k < o->n_inputs; k++) last[o->inputs[k]] = position;
+        }
+    }
+    return last;
+}
+
+static bool may_take_over(const struct lower *l, const struct program_op *op, uint32_t position,
+                          const uint32_t *last) {
+    if (op->kind != PROGRAM_COMPUTE || op->compute != PROGRAM_KERNEL) return false;
+    if (op->kernel != PROGRAM_KERNEL_GELU) return false;
+    const struct program_value *in = lower_value(l, op->inputs[0]);
+    return in->role == PROGRAM_LOCAL && last[op->inputs[0]] == position &&
+           in->layout.memory == lower_value(l, op->output)->layout.memory;
+}
+
+static uint8_t flags_of(const struct program_value *v) {
+    switch (v->role) {
+    case PROGRAM_INPUT: return TG_HOST_INPUT | TG_NO_HOST_WINDOW;
+    case PROGRAM_PARAMETER: return TG_PARAMETER | TG_NO_HOST_WINDOW;
+    case PROGRAM_OUTPUT: return TG_HOST_OUTPUT | TG_NO_HOST_WINDOW;
+    default: return 0;
+    }
+}
+
+static void allocate_value(struct lower *l, uint32_t v, uint32_t take_over) {
+    const struct program_value *x = lower_value(l, v);
+    const uint32_t n = program_n_shards(x), name = tg_name(&l->b, x->name);
+    l->alloc_of[v] = arena_new_array(l->scratch, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct program_shard s;
+        program_shard_at(x, i, &s);
+        struct tg_alloc_row row = {.tile = (uint16_t)s.tile, .bytes = s.bytes, .align = 32,
+                                   .memory = x->layout.memory, .flags = flags_of(x), .value = name,
+                                   .alias = TG_NONE, .blocks = x->sequence ? x->sequence : 1};
+        if (take_over != PROGRAM_NONE) {
+            row.alias = l->alloc_of[take_over][i];
+        } else if (x->inside != PROGRAM_NONE) {
+            uint32_t index[PROGRAM_N_AXES];
+            memcpy(index, s.index, sizeof index);
+            index[PROGRAM_WINDOW] = index[PROGRAM_REPLICA] = 0;
+            const uint32_t k = lower_shard_on_tile(l, x->inside, index, s.tile);
+            BUG_ON(k == PROGRAM_NONE);
+            row.alias = l->alloc_of[x->inside][k];
+            row.alias_offset = s.window;
+        }
+        l->alloc_of[v][i] = tg_alloc_add(&l->b, &row);
+    }
+    l->root_value[v] = take_over != PROGRAM_NONE       ? l->root_value[take_over]
+                       : x->inside != PROGRAM_NONE ? l->root_value[x->inside]
+                                                   : v;
+}
+
+/* Values in whose storage others lie come first. */
+static void allocate_all(struct lower *l) {
+    const struct program *p = l->p;
+    uint32_t *take_over = arena_new_array(l->scratch, uint32_t, p->n_values);
+    memset(take_over, 0xff, p->n_values * sizeof *take_over);
+    const uint32_t *last = last_uses(l);
+    for (uint32_t i = 0; i < p->n_main; i++) {
+        const struct program_op *op = &p->ops[p->main[i]];
+        if (may_take_over(l, op, i + 1, last)) take_over[op->output] = op->inputs[0];
+    }
+    for (uint32_t v = 0; v < p->n_values; v++)
+        if (take_over[v] == PROGRAM_NONE && p->values[v].inside == PROGRAM_NONE)
+            allocate_value(l, v, PROGRAM_NONE);
+    for (uint32_t v = 0; v < p->n_values; v++)
+        if (take_over[v] == PROGRAM_NONE && p->values[v].inside != PROGRAM_NONE)
+            allocate_value(l, v, PROGRAM_NONE);
+    for (uint32_t v = 0; v < p->n_values; v++)
+        if (take_over[v] != PROGRAM_NONE) allocate_value(l, v, take_over[v]);
+}
+
+uint32_t lower_shard_on_tile(const struct lower *l, uint32_t v, uint32_t index[PROGRAM_N_AXES],
+                             uint32_t tile) {
+    const struct program_value *x = lower_value(l, v);
+    const struct program_layout *y = &x->layout;
+    uint32_t first = y->base;
+    for (uint32_t a = 0; a < PROGRAM_REPLICA; a++) first += index[a] * y->stride[a];
+    for (uint32_t i = 0; i < y->count[PROGRAM_REPLICA]; i++) {
+        if (first + i * y->stride[PROGRAM_REPLICA] != tile) continue;
+        index[PROGRAM_REPLICA] = i;
+        return program_shard_number(x, index);
+    }
+    return PROGRAM_NONE;
+}
+
+/* --- Phases --- */
+
+void lower_phase_open(struct lower *l, const struct program_op *op, uint32_t reads,
+                      uint32_t writes) {
+    const uint32_t r = l->root_value[reads], w = l->root_value[writes];
+    const bool conflict = l->phase_written[r] || (l->phase_read[w] && r != w);
+    if (l->phase_open && conflict) lower_phase_close(l);
+    if (!l->phase_open) {
+        l->phase_first = l->b.transfers->len;
+        l->phase_operation = tg_name(&l->b, op->operation);
+        l->phase_reason = tg_name(&l->b, op->reason);
+        l->phase_open = true;
+    }
+    l->phase_read[r] = true;
+    if (r != w) l->phase_written[w] = true;
+}
+
+static bool span_call(struct lower *l, const struct lower_span *s, bool copy) {
+    const struct kernel_spec spec = {copy ? KERNEL_COPY_U64 : KERNEL_FILL_U64, {s->bytes}};
+    const struct tg_ref operands[] = {s->to, s->from};
+    return tg_call(&l->b, s->tile, &spec, operands, l->error);
+}
+
+static bool emit_spans(struct lower *l, GArray *spans, bool copy) {
+    for (uint32_t i = 0; i < spans->len; i++)
+        if (!span_call(l, &g_array_index(spans, struct lower_span, i), copy)) return false;
+    g_array_set_size(spans, 0);
+    tg_close_compute(&l->b, l->phase_operation, tg_name(&l->b, copy ? "copy" : "clear"));
+    return true;
+}
+
+bool lower_phase_close(struct lower *l) {
+    if (!l->phase_open) return true;
+    if (!emit_spans(l, l->clear, false) || !emit_spans(l, l->local, true)) return false;
+    tg_close_exchange(&l->b, l->phase_first, l->phase_operation, l->phase_reason);
+    l->phase_open = false;
+    memset(l->phase_written, 0, l->p->n_values * sizeof(bool));
+    memset(l->phase_read, 0, l->p->n_values * sizeof(bool));
+    return true;
+}
+
+/* --- Computes --- */
+
+static void close_op(struct lower *l, const struct program_op *op) {
+    tg_close_compute(&l->b, tg_name(&l->b, op->operation), tg_name(&l->b, op->reason));
+}
+
+static bool product_shard(struct lower *l, const struct program_op *op, uint32_t number) {
+    const struct program_value *o = lower_value(l, op->output);
+    const struct program_value *a = lower_value(l, op->inputs[0]);
+    const struct program_value *w = lower_value(l, op->inputs[1]);
+    struct program_shard s, sa, sw;
+    program_shard_at(o, number, &s);
+    const uint32_t k = s.index[PROGRAM_PARTIAL], c = s.index[PROGRAM_COLS];
+    const bool shared = w->batch == 1, turned = w->layout.order == PROGRAM_COEFF_T;
+    uint32_t ia[PROGRAM_N_AXES] = {s.index[0], s.index[1], k};
+    uint32_t iw[PROGRAM_N_AXES] = {shared ? 0 : s.index[0], turned ? c : k, turned ? k : c};
+    const uint32_t na = lower_shard_on_tile(l, op->inputs[0], ia, s.tile);
+    const uint32_t nw = lower_shard_on_tile(l, op->inputs[1], iw, s.tile);
+    BUG_ON(na == PROGRAM_NONE || nw == PROGRAM_NONE);
+    program_shard_at(a, na, &sa);
+    program_shard_at(w, nw, &sw);
+    const struct kernel_spec spec = {
+        KERNEL_GEMM_F16,
+        {s.extent[1], sa.extent[2], s.extent[2], 0, w->layout.memory == PROGRAM_INTERLEAVED}};
+    for (uint32_t b = 0; b < s.extent[0]; b++) {
+        const uint32_t at[3] = {b, 0, 0}, at_w[3] = {shared ? 0 : b, 0, 0};
+        const struct tg_ref operands[] = {
+            {l->alloc_of[op->output][number], program_offset(&o->layout, &s, at)},
+            {l->alloc_of[op->inputs[0]][na], program_offset(&a->layout, &sa, at)},
+            {l->alloc_of[op->inputs[1]][nw], program_offset(&w->layout, &sw, at_w)}};
+        if (!tg_call(&l->b, s.tile, &spec, operands, l->error)) return false;
+    }
+    return true;
+}
+
+static bool lower_product(struct lower *l, const struct program_op *op) {
+    const struct program_value *a = lower_value(l, op->inputs[0]);
+    if (a->layout.format != PROGRAM_F16) {
+        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a product of this element format");
+        return false;
+    }
+    if (op->passes > 1) {
+        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a product in row passes");
+        return false;
+    }
+    if (!lower_phase_close(l)) return false;
+    const uint32_t n = program_n_shards(lower_value(l, op->output));
+    for (uint32_t i = 0; i < n; i++)
+        if (!product_shard(l, op, i)) return false;
+    close_op(l, op);
+    return true;
+}
+
+static bool lower_kernel(struct lower *l, const struct program_op *op) {
+    if (op->kernel != PROGRAM_KERNEL_GELU) {
+        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "this kernel");
+        return false;
+    }
+    if (!lower_phase_close(l)) return false;
+    const struct program_value *o = lower_value(l, op->output);
+    const uint32_t n = program_n_shards(o);
+    for (uint32_t i = 0; i < n; i++) {
+        struct program_shard s;
+        program_shard_at(o, i, &s);
+        const struct kernel_spec spec = {KERNEL_GELU_F16, {s.bytes / 2}};
+        const struct tg_ref operands[] = {{l->alloc_of[op->output][i], 0},
+                                          {l->alloc_of[op->inputs[0]][i], 0}};
+        if (!tg_call(&l->b, s.tile, &spec, operands, l->error)) return false;
+    }
+    close_op(l, op);
+    return true;
+}
+
+static bool lower_op(struct lower *l, const struct program_op *op);
+
+/* Same layout, so every shard stays on its tile. */
+static bool copy_carried(struct lower *l, const struct program_op *op, uint32_t from, uint32_t to) {
+    if (l->root_value[from] == l->root_value[to]) return true;
+    struct program_op copy = {.kind = PROGRAM_COPY, .operation = op->operation, .reason = "carried",
+                              .output = to, .n_inputs = 1, .inputs = {from}};
+    copy.map = program_map_identity();
+    return lower_copy(l, &copy) && lower_phase_close(l);
+}
+
+static bool lower_repeat(struct lower *l, const struct program_op *op) {
+    const struct program_repeat *r = &l->p->repeats[op->repeat];
+    if (!lower_phase_close(l)) return false;
+    for (uint32_t i = 0; i < r->n_carried; i++)
+        if (!copy_carried(l, op, r->carried[i].initial, r->carried[i].argument)) return false;
+    const uint32_t name = tg_name(&l->b, op->operation);
+    tg_repeat_step(&l->b, TG_REPEAT_BEGIN, r->count, name);
+    for (uint32_t i = 0; i < r->n_ops; i++)
+        if (!lower_op(l, &l->p->ops[r->ops[i]])) return false;
+    if (!lower_phase_close(l)) return false;
+    for (uint32_t i = 0; i < r->n_carried; i++)
+        if (!copy_carried(l, op, r->carried[i].yield, r->carried[i].argument)) return false;
+    tg_repeat_step(&l->b, TG_REPEAT_END, 0, name);
+    return true;
+}
+
+static bool lower_op(struct lower *l, const struct program_op *op) {
+    if (op->kind == PROGRAM_COPY) return lower_copy(l, op);
+    if (op->kind == PROGRAM_REPEAT) return lower_repeat(l, op);
+    switch (op->compute) {
+    case PROGRAM_PRODUCT: return lower_product(l, op);
+    case PROGRAM_SUM: return lower_sum(l, op);
+    case PROGRAM_KERNEL: return lower_kernel(l, op);
+    default: diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a cast"); return false;
+    }
+}
+
+bool lower_program(const struct program *p, const struct lower_options *options,
+                   struct tile_graph **ret, GError **error) {
+    struct lower l = {.p = p, .error = error, .scratch = arena_new()};
+    lower_defaults(&l.options);
+    if (options) l.options = *options;
+    tg_builder_init(&l.b, p->n_tiles);
+    l.alloc_of = arena_new_array(l.scratch, uint32_t *, p->n_values + 1);
+    l.root_value = arena_new_array(l.scratch, uint32_t, p->n_values + 1);
+    l.phase_written = arena_new_array(l.scratch, bool, p->n_values + 1);
+    l.phase_read = arena_new_array(l.scratch, bool, p->n_values + 1);
+    l.local = g_array_new(FALSE, FALSE, sizeof(struct lower_span));
+    l.clear = g_array_new(FALSE, FALSE, sizeof(struct lower_span));
+    allocate_all(&l);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < p->n_main; i++) ok = lower_op(&l, &p->ops[p->main[i]]);
+    ok = ok && lower_phase_close(&l) && lower_bind(&l);
+    if (ok) *ret = tg_builder_finish(&l.b);
+    g_array_free(l.local, TRUE);
+    g_array_free(l.clear, TRUE);
+    tg_builder_clear(&l.b);
+    arena_free(l.scratch);
+    return ok;
+}

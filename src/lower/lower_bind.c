@@ -1,0 +1,160 @@
+/* Bindings: how a host tensor lies in the allocations of its shards. The storage of a part is a nest of
+ * digits (program_digits). A window of it is cut into full sub-nests: a ragged head, whole blocks, a
+ * ragged tail at each level. Each piece is then clipped at the part's logical end, axis by axis: what
+ * lies beyond is padding and has no slice. */
+#include "lower/lower_internal.h"
+
+#include <string.h>
+
+struct piece {
+    struct program_digit digit[PROGRAM_MAX_DIGITS];
+    uint32_t n;
+    uint32_t at[3]; /* coordinate of its first element in the part */
+    uint32_t offset; /* byte in the part's storage */
+};
+
+struct bind {
+    struct lower *l;
+    const struct program_value *v;
+    struct program_shard s;
+    struct program_digit nest[PROGRAM_MAX_DIGITS];
+    uint32_t n_nest, alloc, block, covered; /* covered: elements of the shard with a slice */
+};
+
+static void add_slice(struct bind *b, const struct piece *p) {
+    const struct program_tensor *t = &b->v->tensor;
+    struct tg_slice s = {.alloc = b->alloc, .block = b->block,
+                         .mem_offset = p->offset - b->s.window,
+                         .tensor_offset = t->offset + b->block * b->v->step_sequence};
+    for (uint32_t a = 0; a < 3; a++)
+        s.tensor_offset += (uint64_t)(b->s.start[a] + p->at[a]) * t->step[a];
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->digit[i].extent == 1) continue;
+        s.count[s.n_dims] = p->digit[i].extent;
+        s.tensor_step[s.n_dims] = p->digit[i].step * t->step[p->digit[i].axis];
+        s.mem_step[s.n_dims++] = p->digit[i].stride;
+    }
+    if (s.n_dims == 0) {
+        s.count[0] = 1;
+        s.tensor_step[0] = 1;
+        s.mem_step[0] = program_format_bytes(b->v->layout.format);
+        s.n_dims = 1;
+    }
+    uint32_t elements = 1;
+    for (uint32_t i = 0; i < s.n_dims; i++) elements *= s.count[i];
+    b->covered += elements;
+    g_array_append_val(b->l->b.slices, s);
+}
+
+/* Clips axis a of the piece, then the next ones. An axis has at most two digits: the outer one
+ * steps by the inner one's extent. */
+static void clip(struct bind *b, const struct piece *p, uint32_t a) {
+    if (a == 3) {
+        add_slice(b, p);
+        return;
+    }
+    const uint32_t limit = b->s.end[a] - b->s.start[a];
+    if (p->at[a] >= limit) return;
+    const uint32_t left = limit - p->at[a];
+    uint32_t outer = p->n, inner = p->n, reach = 1;
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->digit[i].axis != a) continue;
+        if (p->digit[i].step > 1) outer = i;
+        else inner = i;
+        reach += (p->digit[i].extent - 1) * p->digit[i].step;
+    }
+    if (reach <= left) {
+        clip(b, p, a + 1);
+        return;
+    }
+    struct piece q = *p;
+    if (outer == p->n) { /* only the inner digit */
+        q.digit[inner].extent = left;
+        clip(b, &q, a + 1);
+        return;
+    }
+    const uint32_t step = p->digit[outer].step;
+    const uint32_t width = inner < p->n ? p->digit[inner].extent : 1;
+    const uint32_t whole = left >= width ? (left - width) / step + 1 : 0;
+    if (whole > 0) {
+        q.digit[outer].extent = MIN(whole, p->digit[outer].extent);
+        clip(b, &q, a + 1);
+    }
+    if (whole >= p->digit[outer].extent || whole * step >= left || inner == p->n) return;
+    q = *p;
+    q.at[a] += whole * step;
+    q.offset += whole * p->digit[outer].stride;
+    q.digit[outer].extent = 1;
+    q.digit[inner].extent = MIN(width, left - whole * step);
+    clip(b, &q, a + 1);
+}
+
+/* Bytes [from, to) of the sub-nest of digits level.., which begins at `base`. */
+static void cut(struct bind *b, uint32_t level, const struct piece *base, uint32_t from,
+                uint32_t to) {
+    if (from >= to) return;
+    const struct program_digit *d = &b->nest[level];
+    const uint32_t first = ceil_div_u32(from, d->stride), last = to / d->stride;
+    if (first > last) { /* inside one block */
+        struct piece p = *base;
+        p.at[d->axis] += last * d->step;
+        p.offset += last * d->stride;
+        cut(b, level + 1, &p, from - last * d->stride, to - last * d->stride);
+        return;
+    }
+    if (from < first * d->stride) {
+        struct piece p = *base;
+        p.at[d->axis] += (first - 1) * d->step;
+        p.offset += (first - 1) * d->stride;
+        cut(b, level + 1, &p, from - (first - 1) * d->stride, d->stride);
+    }
+    if (last > first) {
+        struct piece p = *base;
+        p.n = b->n_nest - level;
+        memcpy(p.digit, d, p.n * sizeof *d);
+        p.digit[0].extent = last - first;
+        p.at[d->axis] += first * d->step;
+        p.offset += first * d->stride;
+        clip(b, &p, 0);
+    }
+    if (to > last * d->stride) {
+        struct piece p = *base;
+        p.at[d->axis] += last * d->step;
+        p.offset += last * d->stride;
+        cut(b, level + 1, &p, 0, to - last * d->stride);
+    }
+}
+
+static void bind_value(struct lower *l, uint32_t v) {
+    static const uint8_t KINDS[] = {[PROGRAM_INPUT] = TG_BIND_INPUT,
+                                    [PROGRAM_PARAMETER] = TG_BIND_PARAMETER,
+                                    [PROGRAM_OUTPUT] = TG_BIND_OUTPUT};
+    const struct program_value *x = lower_value(l, v);
+    struct tg_binding t = {.name = x->tensor.name, .kind = KINDS[x->role],
+                           .format = x->layout.format, .scale = x->layout.exponent,
+                           .n_dims = x->tensor.n_dims, .first_slice = l->b.slices->len};
+    memcpy(t.shape, x->tensor.shape, sizeof t.shape);
+    struct bind b = {.l = l, .v = x};
+    const uint32_t n = program_n_shards(x), blocks = x->sequence ? x->sequence : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        program_shard_at(x, i, &b.s);
+        b.n_nest = program_digits(&x->layout, &b.s, b.nest);
+        b.alloc = l->alloc_of[v][i];
+        for (b.block = 0; b.block < blocks; b.block++) {
+            const struct piece whole = {0};
+            b.covered = 0;
+            cut(&b, 0, &whole, b.s.window, b.s.window + b.s.bytes);
+        }
+        struct tg_alloc_row *row = &g_array_index(l->b.allocs, struct tg_alloc_row, b.alloc);
+        const uint32_t bytes = program_format_bytes(x->layout.format);
+        if (b.covered * bytes < b.s.bytes && x->role != PROGRAM_OUTPUT) row->flags |= TG_ZEROED;
+    }
+    t.end_slice = l->b.slices->len;
+    g_array_append_val(l->b.bindings, t);
+}
+
+bool lower_bind(struct lower *l) {
+    for (uint32_t v = 0; v < l->p->n_values; v++)
+        if (lower_value(l, v)->role != PROGRAM_LOCAL) bind_value(l, v);
+    return true;
+}

@@ -1,0 +1,359 @@
+/* Movement. One path for all copies: walk every destination shard in storage order; at each point
+ * map the coordinate to its source, find the longest stretch that is contiguous in both storages, and
+ * merge it with the one before. Each merged run is one transfer to all replicas of the shard, or a
+ * local copy where source and only recipient share a tile. Bytes of the destination that no source
+ * holds are cleared before the phase.
+ *
+ * Cost: one step per 32-byte row of every distinct destination shard, whatever the number of
+ * replicas. Runs that are not whole words need a packing kernel and are refused. */
+#include "lower/lower_internal.h"
+#include "target/target.h"
+
+enum { NO_RUN = 0, MAX_REPLICAS_ON_STACK = 64 };
+
+struct run {
+    uint32_t shard;          /* of the source, replica 0; PROGRAM_NONE = a hole */
+    uint32_t from, to, bytes; /* offsets in source and destination shard */
+};
+
+struct walk {
+    const struct program_value *d, *s;
+    const struct program_map *map;
+    struct program_shard ds, ss; /* ss: cached source part */
+    bool ss_valid, identity;
+    struct program_digit dd[PROGRAM_MAX_DIGITS], sd[PROGRAM_MAX_DIGITS];
+    uint32_t n_dd, n_sd, element;
+    GArray *runs;
+};
+
+static void extents_of(const struct program_value *v, uint32_t ret[3]) {
+    ret[0] = v->batch;
+    ret[1] = v->rows;
+    ret[2] = v->cols;
+}
+
+static bool map_is_identity(const struct program_map *m, const struct program_value *d) {
+    uint32_t extent[3];
+    extents_of(d, extent);
+    for (uint32_t a = 0; a < 3; a++) {
+        if (m->inner[a] < extent[a] || m->offset[a] != 0) return false;
+        for (uint32_t b = 0; b < 3; b++)
+            if (m->inner_to[a][b] != (a == b)) return false;
+    }
+    return true;
+}
+
+/* Absolute destination coordinate of a byte of the part's storage; *ret_left = elements left in the
+ * contiguous digit. */
+static void decode(const struct walk *w, uint32_t byte, uint32_t x[3], uint32_t *ret_left) {
+    for (uint32_t a = 0; a < 3; a++) x[a] = w->ds.start[a];
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < w->n_dd; k++) {
+        i = byte / w->dd[k].stride;
+        byte %= w->dd[k].stride;
+        x[w->dd[k].axis] += i * w->dd[k].step;
+    }
+    *ret_left = w->dd[w->n_dd - 1].extent - i;
+}
+
+static bool apply_map(const struct walk *w, const uint32_t x[3], int64_t y[3]) {
+    const struct program_map *m = w->map;
+    for (uint32_t a = 0; a < 3; a++) y[a] = m->offset[a];
+    for (uint32_t d = 0; d < 3; d++)
+        for (uint32_t a = 0; a < 3; a++)
+            y[a] += (int64_t)(x[d] / m->inner[d]) * m->outer_to[d][a] +
+                    (int64_t)(x[d] % m->inner[d]) * m->inner_to[d][a];
+    uint32_t extent[3];
+    extents_of(w->s, extent);
+    for (uint32_t a = 0; a < 3; a++)
+        if (y[a] < 0 || y[a] >= extent[a]) return false;
+    return true;
+}
+
+/* The source axis along which a step of destination axis d moves by one, or 3. */
+static uint32_t moved_axis(const struct program_map *m, uint32_t d) {
+    uint32_t axis = 3;
+    for (uint32_t a = 0; a < 3; a++) {
+        if (m->inner_to[d][a] == 0) continue;
+        if (m->inner_to[d][a] != 1 || axis != 3) return 3;
+        axis = a;
+    }
+    return axis;
+}
+
+/* Loads the source part that holds y into the cache. */
+static void find_part(struct walk *w, const uint32_t y[3]) {
+    if (w->ss_valid) {
+        bool inside = true;
+        for (uint32_t a = 0; a < 3; a++) inside = inside && y[a] >= w->ss.start[a] &&
+                                                  y[a] - w->ss.start[a] < w->ss.extent[a] &&
+                                                  (y[a] < w->ss.end[a] || w->identity);
+        if (inside) return;
+    }
+    uint32_t extent[3], index[PROGRAM_N_AXES] = {0};
+    extents_of(w->s, extent);
+    for (uint32_t a = 0; a < 3; a++)
+        index[a] = program_part_of(extent[a], w->s->layout.grain[a], w->s->layout.count[a],
+                                   MIN(y[a], extent[a] - 1));
+    program_shard_at(w->s, program_shard_number(w->s, index), &w->ss);
+    w->n_sd = program_digits(&w->s->layout, &w->ss, w->sd);
+    w->ss_valid = true;
+}
+
+static void add_run(struct walk *w, struct run r) {
+    if (w->runs->len) {
+        struct run *last = &g_array_index(w->runs, struct run, w->runs->len - 1);
+        if (last->shard == r.shard && last->to + last->bytes == r.to &&
+            (r.shard == PROGRAM_NONE || last->from + last->bytes == r.from)) {
+            last->bytes += r.bytes;
+            return;
+        }
+    }
+    g_array_append_val(w->runs, r);
+}
+
+/* Source of the elements at destination coordinate x: the run's length in elements is cut to what is
+ * contiguous in the source. False: a hole. */
+static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct run *r) {
+    const uint32_t d_axis = w->dd[w->n_dd - 1].axis, inner = w->map->inner[d_axis];
+    uint32_t extent[3], y[3];
+    extents_of(w->d, extent);
+    int64_t wide[3];
+    bool padding = false;
+    for (uint32_t a = 0; a < 3; a++) padding = padding || x[a] >= w->ds.end[a];
+    if (padding && !w->identity) return false;
+    if (!padding) *n = MIN(*n, w->ds.end[d_axis] - x[d_axis]);
+    if (!padding && !apply_map(w, x, wide)) return false;
+    for (uint32_t a = 0; a < 3; a++) y[a] = padding ? x[a] : (uint32_t)wide[a];
+    find_part(w, y);
+    uint32_t at[3];
+    for (uint32_t a = 0; a < 3; a++) {
+        at[a] = y[a] - w->ss.start[a];
+        if (y[a] < w->ss.start[a] || at[a] >= w->ss.extent[a]) return false;
+    }
+    *n = MIN(*n, inner - x[d_axis] % inner);
+    const uint32_t s_axis = moved_axis(w->map, d_axis);
+    const struct program_digit *last = &w->sd[w->n_sd - 1];
+    const uint32_t run_axis = padding ? d_axis : s_axis;
+    if (run_axis != last->axis) *n = 1;
+    else *n = MIN(*n, MIN(last->extent - at[run_axis] % last->extent,
+                          w->ss.extent[run_axis] - at[run_axis]));
+    if (!padding && run_axis < 3) *n = MIN(*n, w->ss.end[run_axis] - y[run_axis]);
+    const uint32_t offset = program_offset(&w->s->layout, &w->ss, at);
+    const struct program_layout *sl = &w->s->layout;
+    const uint32_t windows = sl->count[PROGRAM_WINDOW];
+    uint32_t index[PROGRAM_N_AXES] = {w->ss.index[0], w->ss.index[1], w->ss.index[2]};
+    const uint32_t i = program_part_of(w->ss.part_bytes, sl->window_grain, windows, offset);
+    index[PROGRAM_WINDOW] = i;
+    const uint32_t start = program_part_start(w->ss.part_bytes, sl->window_grain, windows, i);
+    const uint32_t end = program_part_start(w->ss.part_bytes, sl->window_grain, windows, i + 1);
+    *n = MIN(*n, (end - offset) / w->element);
+    r->shard = program_shard_number(w->s, index);
+    r->from = offset - start;
+    return true;
+}
+
+static void walk_shard(struct walk *w) {
+    const uint32_t end = w->ds.window + w->ds.bytes;
+    for (uint32_t byte = w->ds.window; byte < end;) {
+        uint32_t x[3], n;
+        decode(w, byte, x, &n);
+        n = MIN(n, (end - byte) / w->element);
+        struct run r = {.shard = PROGRAM_NONE, .to = byte - w->ds.window};
+        if (!locate(w, x, &n, &r)) r.shard = PROGRAM_NONE, r.from = 0;
+        r.bytes = n * w->element;
+        add_run(w, r);
+        byte += r.bytes;
+    }
+}
+
+struct delivery {
+    struct lower *l;
+    const struct program_op *op;
+    uint32_t d, s;       /* values */
+    uint32_t d_shard;    /* replica 0 */
+    struct tg_ref *remote;
+};
+
+static uint32_t tile_of(const struct lower *l, uint32_t alloc) {
+    return g_array_index(l->b.allocs, struct tg_alloc_row, alloc).tile;
+}
+
+static bool same_place(const struct lower *l, struct tg_ref a, struct tg_ref b) {
+    const struct tg_ref x = tg_root(&l->b, a), y = tg_root(&l->b, b);
+    return x.alloc == y.alloc && x.offset == y.offset;
+}
+
+static void send(struct delivery *v, struct tg_ref from, uint32_t bytes, uint32_t n) {
+    enum { MOST = TARGET_EXCH_MAX_ITEMS & ~7u }; /* whole 32-byte rows */
+    uint32_t words = bytes / 4;
+    const uint32_t pieces = ceil_div_u32(words, MOST);
+    const uint32_t piece = align_up_u32(ceil_div_u32(words, pieces), 8);
+    while (words > 0) {
+        const uint32_t k = MIN(words, piece);
+        tg_transfer(&v->l->b, from, k, v->remote, n);
+        from.offset += 4 * k;
+        for (uint32_t i = 0; i < n; i++) v->remote[i].offset += 4 * k;
+        words -= k;
+    }
+}
+
+static bool local_copy(struct delivery *v, struct tg_ref from, struct tg_ref to, uint32_t bytes) {
+    if (same_place(v->l, from, to)) return true;
+    if (from.offset % 8 || to.offset % 8 || bytes % 8) {
+        diag_set(v->l->error, LOWER_NEEDS_PACKER, v->op->operation, bytes);
+        return false;
+    }
+    const struct lower_span span = {tile_of(v->l, to.alloc), bytes, to, from};
+    g_array_append_val(v->l->local, span);
+    return true;
+}
+
+/* The source replica on the recipient's tile, or `fallback`. */
+static uint32_t source_for(const struct delivery *v, uint32_t shard, uint32_t tile,
+                           uint32_t fallback) {
+    const uint32_t n = v->l->p->values[v->s].layout.count[PROGRAM_REPLICA];
+    for (uint32_t i = 0; i < n; i++)
+        if (tile_of(v->l, v->l->alloc_of[v->s][shard + i]) == tile) return i;
+    return fallback;
+}
+
+static bool deliver(struct delivery *v, const struct run *r) {
+    struct lower *l = v->l;
+    const uint32_t n_d = l->p->values[v->d].layout.count[PROGRAM_REPLICA];
+    const uint32_t n_s = l->p->values[v->s].layout.count[PROGRAM_REPLICA];
+    const uint32_t chosen = v->d_shard / n_d % n_s;
+    const struct tg_ref from = {l->alloc_of[v->s][r->shard + chosen], r->from};
+    const uint32_t from_tile = tile_of(l, from.alloc);
+    uint32_t n = 0, loopback = TG_NONE;
+    for (uint32_t i = 0; i < n_d; i++) {
+        const struct tg_ref to = {l->alloc_of[v->d][v->d_shard + i], r->to};
+        const uint32_t tile = tile_of(l, to.alloc);
+        const uint32_t k = source_for(v, r->shard, tile, TG_NONE);
+        if (k == TG_NONE) {
+            v->remote[n++] = to;
+            continue;
+        }
+        const struct tg_ref near = {l->alloc_of[v->s][r->shard + k], r->from};
+        if (same_place(l, near, to)) continue;
+        if (tile == from_tile && n_d > 1) loopback = i;
+        else if (!local_copy(v, near, to, r->bytes)) return false;
+    }
+    if (loopback != TG_NONE) {
+        const struct tg_ref to = {l->alloc_of[v->d][v->d_shard + loopback], r->to};
+        if (n == 0) return local_copy(v, from, to, r->bytes);
+        v->remote[n++] = to;
+        if (l->options.separate_loopback) tg_separate(&l->b, from.alloc, to.alloc);
+    }
+    if (n == 0) return true;
+    if (r->from % 4 || r->to % 4 || r->bytes % 4) {
+        diag_set(l->error, LOWER_NEEDS_PACKER, v->op->operation, r->bytes);
+        return false;
+    }
+    send(v, from, r->bytes, n);
+    return true;
+}
+
+static void clear(struct delivery *v, const struct run *r) {
+    struct lower *l = v->l;
+    const uint32_t n = l->p->values[v->d].layout.count[PROGRAM_REPLICA];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t alloc = l->alloc_of[v->d][v->d_shard + i];
+        const uint32_t start = r->to & ~7u, end = align_up_u32(r->to + r->bytes, 8);
+        const struct lower_span span = {tile_of(l, alloc), end - start, {alloc, start}, {0, 0}};
+        g_array_append_val(l->clear, span);
+    }
+}
+
+bool lower_copy(struct lower *l, const struct program_op *op) {
+    const struct program_value *d = lower_value(l, op->output), *s = lower_value(l, op->inputs[0]);
+    if (d->layout.format != s->layout.format) {
+        diag_set(l->error, LOWER_COPY_FORMAT, op->operation);
+        return false;
+    }
+    lower_phase_open(l, op, op->inputs[0], op->output);
+    struct walk w = {.d = d, .s = s, .map = &op->map, .identity = map_is_identity(&op->map, d),
+                     .element = program_format_bytes(d->layout.format),
+                     .runs = g_array_new(FALSE, FALSE, sizeof(struct run))};
+    w.identity = w.identity && d->batch == s->batch && d->rows == s->rows && d->cols == s->cols;
+    const uint32_t n_replicas = d->layout.count[PROGRAM_REPLICA], n = program_n_shards(d);
+    struct delivery v = {.l = l, .op = op, .d = op->output, .s = op->inputs[0],
+                         .remote = g_new(struct tg_ref, n_replicas)};
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < n; i += n_replicas) {
+        program_shard_at(d, i, &w.ds);
+        w.n_dd = program_digits(&d->layout, &w.ds, w.dd);
+        g_array_set_size(w.runs, 0);
+        walk_shard(&w);
+        v.d_shard = i;
+        for (uint32_t k = 0; ok && k < w.runs->len; k++) {
+            const struct run *r = &g_array_index(w.runs, struct run, k);
+            if (r->shard == PROGRAM_NONE) clear(&v, r);
+            else ok = deliver(&v, r);
+        }
+    }
+    g_array_free(w.runs, TRUE);
+    g_free(v.remote);
+    return ok;
+}
+
+/* One window of the sum: the partials of other tiles go to a buffer, packed; the owner's own one
+ * stays where it is and is the seed. Remotes are taken in rotation behind the owner's partial. */
+struct sum_call {
+    uint32_t tile;
+    struct kernel_spec spec;
+    struct tg_ref operands[3];
+};
+
+static struct sum_call sum_shard(struct lower *l, const struct program_op *op, uint32_t number) {
+    const struct program_value *o = lower_value(l, op->output), *p = lower_value(l, op->inputs[0]);
+    struct program_shard s;
+    program_shard_at(o, number, &s);
+    const uint32_t n = p->layout.count[PROGRAM_PARTIAL];
+    uint32_t index[PROGRAM_N_AXES] = {s.index[0], s.index[1], s.index[2]};
+    uint32_t own = TG_NONE;
+    for (uint32_t k = 0; k < n; k++) {
+        index[PROGRAM_PARTIAL] = k;
+        if (tile_of(l, l->alloc_of[op->inputs[0]][program_shard_number(p, index)]) == s.tile) own = k;
+    }
+    const uint32_t n_remote = own == TG_NONE ? n : n - 1;
+    const struct tg_alloc_row buffer = {
+        .tile = (uint16_t)s.tile, .bytes = n_remote * s.bytes, .align = 32, .alias = TG_NONE,
+        .blocks = 1, .value = tg_name(&l->b, p->name)};
+    const uint32_t to = tg_alloc_add(&l->b, &buffer);
+    struct tg_ref seed = {to, 0};
+    for (uint32_t i = 0, k = own == TG_NONE ? 0 : own; i < n; i++, k = (k + 1) % n) {
+        index[PROGRAM_PARTIAL] = k;
+        const uint32_t alloc = l->alloc_of[op->inputs[0]][program_shard_number(p, index)];
+        if (k == own) {
+            seed = (struct tg_ref){alloc, s.window};
+            continue;
+        }
+        const uint32_t slot = own == TG_NONE ? i : i - 1;
+        struct tg_ref at = {to, slot * s.bytes};
+        struct delivery v = {.l = l, .op = op, .remote = &at};
+        send(&v, (struct tg_ref){alloc, s.window}, s.bytes, 1);
+    }
+    return (struct sum_call){s.tile,
+                             {KERNEL_REDUCE_F16, {n, s.bytes / 2}},
+                             {{l->alloc_of[op->output][number], 0},
+                              seed,
+                              {to, own == TG_NONE ? s.bytes : 0}}};
+}
+
+bool lower_sum(struct lower *l, const struct program_op *op) {
+    if (op->epilogue) {
+        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "an epilogue of a sum");
+        return false;
+    }
+    lower_phase_open(l, op, op->inputs[0], op->output);
+    const uint32_t n = program_n_shards(lower_value(l, op->output));
+    struct sum_call *calls = g_new(struct sum_call, n);
+    for (uint32_t i = 0; i < n; i++) calls[i] = sum_shard(l, op, i);
+    bool ok = lower_phase_close(l);
+    for (uint32_t i = 0; ok && i < n; i++)
+        ok = tg_call(&l->b, calls[i].tile, &calls[i].spec, calls[i].operands, l->error);
+    if (ok) tg_close_compute(&l->b, tg_name(&l->b, op->operation), tg_name(&l->b, op->reason));
+    g_free(calls);
+    return ok;
+}

@@ -1,0 +1,44 @@
+/* What the files of lowering share: the program, the tile graph under construction, the allocation of
+ * every shard, the open phase. */
+#ifndef IPU_LOWER_INTERNAL_H
+#define IPU_LOWER_INTERNAL_H
+
+#include "lower/lower.h"
+#include "lower/lower_build.h"
+
+struct lower {
+    const struct program *p;
+    struct lower_options options;
+    struct tg_builder b;
+    GError **error;
+    struct arena *scratch;
+    uint32_t **alloc_of;  /* [value][shard] */
+    uint32_t *root_value; /* value whose storage this one shares, or itself */
+    /* The open phase. */
+    uint32_t phase_first; /* first transfer */
+    bool *phase_written, *phase_read; /* by root value */
+    bool phase_open;
+    uint32_t phase_operation, phase_reason;
+    GArray *local, *clear; /* struct lower_span: local copies and fills before the phase */
+};
+struct lower_span {
+    uint32_t tile, bytes;
+    struct tg_ref to, from; /* clear: from unused */
+};
+
+static inline const struct program_value *lower_value(const struct lower *l, uint32_t v) {
+    return &l->p->values[v];
+}
+/* Number of the shard of v with these part indices on tile t, or PROGRAM_NONE; searches replicas. */
+uint32_t lower_shard_on_tile(const struct lower *l, uint32_t v, uint32_t index[PROGRAM_N_AXES],
+                             uint32_t tile);
+void lower_phase_open(struct lower *l, const struct program_op *op, uint32_t reads,
+                      uint32_t writes);
+bool lower_phase_close(struct lower *l);
+
+bool lower_copy(struct lower *l, const struct program_op *op);
+bool lower_sum(struct lower *l, const struct program_op *op);
+/* Bindings of all inputs, parameters and outputs. */
+bool lower_bind(struct lower *l);
+
+#endif

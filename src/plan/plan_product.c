@@ -1,0 +1,239 @@
+/* Candidates of one product: all grids rows x columns x K partitions without idle partitions, priced by
+ * the kernels' closed forms and by what the busiest tile moves in each phase.
+ *
+ * Work of a candidate, in order: in-phase (left operand multicast to the tiles of a row part and K
+ * part; coefficients gathered from their homes by the tiles of a K part and column part), product,
+ * partials to their owners (each of the k tiles of a result block owns one k-th of its storage),
+ * reduction, elementwise operations on the owned windows.
+ *
+ * Only grids in which every count is the smallest for its local size are tried, so that about the
+ * product of three times the square root of the extents remain. */
+#include "plan/plan_internal.h"
+#include "target/target.h"
+
+#include <string.h>
+
+/* Costs of a phase besides its load: what a phase takes beyond its horizon (exchange 3.7), and the
+ * latency of the longest route with its controls (exchange 3.1: ttm up to 112, 58 + 2 x 22). */
+enum { PHASE_CYCLES = 240, ROUTE_SLOTS = 130 };
+/* A message costs its receiver about this many slots besides its words when many tiles compete. */
+enum { MESSAGE_SLOTS_X16 = 24 };
+
+uint64_t plan_phase_cycles(uint64_t items, uint64_t message_words) {
+    if (items == 0) return 0;
+    const uint64_t messages = ceil_div_u64(items, MAX(message_words, 1));
+    return PHASE_CYCLES + ROUTE_SLOTS + items + items / 50 + messages * MESSAGE_SLOTS_X16 / 16;
+}
+
+uint64_t plan_coefficient_items(const struct plan_candidate *c) {
+    if (c->r == 1) return 0;
+    const uint64_t words = c->right_bytes / 4;
+    if (c->home == PLAN_HOME_INSIDE) return words - words / c->r;
+    return c->pair_rows && c->r > 2 ? words / 2 : words;
+}
+
+static uint64_t left_items(const struct plan_candidate *c) {
+    const uint64_t words = c->left_bytes / 4;
+    return c->pair_columns ? words / 2 : words;
+}
+
+struct price {
+    const struct plan_gemm *m;
+    const struct plan_options *o;
+    struct plan_set *set;
+    GArray *found; /* plan_candidate */
+    uint64_t gemm_key, gemm_cycles; /* last price: neighbours often share it */
+    struct kernel_spec last_spec;
+};
+
+static uint64_t cycles_of(struct price *p, struct kernel_spec spec) {
+    if (memcmp(&spec, &p->last_spec, sizeof spec) != 0) {
+        p->last_spec = spec;
+        p->gemm_cycles = kernel_cycles(&spec);
+    }
+    return p->gemm_cycles;
+}
+
+/* The axis in the low bit of the tile number decides what pairs of tiles share. */
+static void map_tiles(const struct plan_gemm *m, struct plan_candidate *c, bool rows_fast) {
+    if (rows_fast) {
+        c->stride_r = 1;
+        c->stride_c = c->r;
+        c->stride_k = c->r * c->c;
+    } else {
+        c->stride_c = 1;
+        c->stride_k = c->c;
+        c->stride_r = c->c * c->k;
+    }
+    c->pair_rows = rows_fast && c->r % 2 == 0;
+    c->pair_columns = !rows_fast && c->c % 2 == 0;
+    (void)m;
+}
+
+static void set_memory(const struct plan_gemm *m, struct plan_candidate *c) {
+    c->left_bytes = 2 * c->local_rows * c->local_inner;
+    c->right_bytes = 2 * c->local_inner * c->local_columns;
+    c->out_bytes = 2 * c->local_rows * c->local_columns;
+    c->result_bytes = c->k > 1 ? align_up_u32(ceil_div_u32(c->out_bytes, c->k), 32) : 0;
+    c->received_bytes = c->result_bytes * (c->k - 1);
+    c->resident_bytes = c->home == PLAN_HOME_INSIDE ? c->right_bytes
+                                                    : align_up_u32(ceil_div_u32(c->right_bytes, c->r), 32);
+    const uint32_t home = c->home == PLAN_HOME_APART ? c->resident_bytes : 0;
+    const uint32_t during = c->left_bytes + c->right_bytes + home + c->out_bytes;
+    const uint32_t after = c->resident_bytes + c->out_bytes + c->received_bytes + c->result_bytes;
+    c->peak_bytes = MAX(during, after);
+    const uint32_t held = c->home == PLAN_HOME_INSIDE ? c->right_bytes : 0;
+    c->interleaved_bytes = MAX(c->right_bytes + c->out_bytes, held + c->out_bytes + c->received_bytes);
+    (void)m;
+}
+
+static void set_cycles(struct price *p, struct plan_candidate *c) {
+    const struct plan_gemm *m = p->m;
+    const struct kernel_spec gemm = {
+        KERNEL_GEMM_F16, {c->local_rows, c->local_inner, c->local_columns, 0, c->interleaved}};
+    c->product_cycles = cycles_of(p, gemm);
+    const uint32_t owned = c->k > 1 ? c->result_bytes / 2 : c->out_bytes / 2;
+    c->partial_cycles = c->reduce_cycles = c->pointwise_cycles = 0;
+    if (c->k > 1) {
+        const struct kernel_spec reduce = {KERNEL_REDUCE_F16, {c->k, owned}};
+        c->partial_cycles = plan_phase_cycles(c->received_bytes / 4, c->result_bytes / 4);
+        c->reduce_cycles = kernel_cycles(&reduce);
+    }
+    if (m->n_pointwise) {
+        const struct kernel_spec gelu = {KERNEL_GELU_F16, {owned}};
+        c->pointwise_cycles = m->n_pointwise * kernel_cycles(&gelu);
+    }
+    const uint64_t items = plan_coefficient_items(c) + (m->free_input ? 0 : left_items(c));
+    c->in_cycles = plan_phase_cycles(items, 512);
+    c->fixed_cycles =
+        c->product_cycles + c->partial_cycles + c->reduce_cycles + c->pointwise_cycles;
+}
+
+static bool fits(struct price *p, const struct plan_candidate *c) {
+    const struct plan_options *o = p->o;
+    const uint32_t all = o->standard_bytes + o->interleaved_bytes;
+    const bool total = c->peak_bytes <= all, inter = c->interleaved_bytes <= o->interleaved_bytes;
+    if (total && inter) return true;
+    struct plan_infeasible *x = &p->set->best_misfit;
+    const uint64_t needs = total ? c->interleaved_bytes : c->peak_bytes;
+    const uint64_t has = total ? o->interleaved_bytes : all;
+    if (x->needs_bytes && x->needs_bytes - x->has_bytes <= needs - has) return false;
+    *x = (struct plan_infeasible){
+        .operation = p->m->g->ops[p->m->op].name, .memory = total ? "interleaved" : "all",
+        .needs_bytes = needs, .has_bytes = has, .n_users = 4,
+        .users = {{"left operand", c->left_bytes}, {"coefficients", c->right_bytes},
+                  {"result", c->out_bytes}, {"received partials", c->received_bytes}}};
+    for (uint32_t i = 1; i < x->n_users; i++)
+        for (uint32_t j = i; j > 0 && x->users[j].bytes > x->users[j - 1].bytes; j--) {
+            const struct plan_user u = x->users[j];
+            x->users[j] = x->users[j - 1];
+            x->users[j - 1] = u;
+        }
+    return false;
+}
+
+static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
+    const struct plan_gemm *m = p->m;
+    const uint32_t column_groups = ceil_div_u32(m->columns, 16), inner_groups = ceil_div_u32(m->inner, 16);
+    struct plan_candidate x = {.r = r, .c = c, .k = k,
+                               .local_rows = ceil_div_u32(m->rows, r),
+                               .local_columns = 16 * ceil_div_u32(column_groups, c),
+                               .local_inner = 16 * ceil_div_u32(inner_groups, k)};
+    /* Every tile of a result block owns a window of at least one 32-byte row. */
+    const uint64_t rows32 = (uint64_t)(m->rows / r) * (column_groups / c);
+    if (rows32 < k) return;
+    if (m->constraint.column_block && m->constraint.column_block != x.local_columns) return;
+    for (uint32_t variant = 0; variant < 8; variant++) {
+        const bool rows_fast = variant & 1;
+        x.home = variant & 2 ? PLAN_HOME_APART : PLAN_HOME_INSIDE;
+        x.interleaved = !(variant & 4);
+        if (rows_fast && (r % 2 || r == 1)) continue;
+        if (x.home == PLAN_HOME_APART && r == 1) continue;
+        if (m->constraint.memory == PROGRAM_STANDARD && x.interleaved) continue;
+        if (m->constraint.memory == PROGRAM_INTERLEAVED && !x.interleaved) continue;
+        map_tiles(m, &x, rows_fast);
+        set_memory(m, &x);
+        if (!x.interleaved) x.interleaved_bytes -= MIN(x.right_bytes, x.interleaved_bytes);
+        p->set->evaluations++;
+        if (!fits(p, &x)) continue;
+        set_cycles(p, &x);
+        g_array_append_val(p->found, x);
+    }
+}
+
+static int by_cost(const void *a, const void *b) {
+    const struct plan_candidate *x = a, *y = b;
+    const uint64_t cx = x->fixed_cycles + x->in_cycles, cy = y->fixed_cycles + y->in_cycles;
+    if (cx != cy) return cx < cy ? -1 : 1;
+    if (x->peak_bytes != y->peak_bytes) return x->peak_bytes < y->peak_bytes ? -1 : 1;
+    if (x->r != y->r) return x->r < y->r ? -1 : 1;
+    if (x->c != y->c) return x->c < y->c ? -1 : 1;
+    if (x->k != y->k) return x->k < y->k ? -1 : 1;
+    if (x->home != y->home) return x->home < y->home ? -1 : 1;
+    if (x->interleaved != y->interleaved) return x->interleaved ? -1 : 1;
+    return x->stride_c < y->stride_c ? -1 : x->stride_c > y->stride_c;
+}
+
+static bool smallest(uint32_t units, uint32_t n) {
+    return ceil_div_u32(units, ceil_div_u32(units, n)) == n;
+}
+
+void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *o,
+                          struct arena *arena, struct plan_set *ret) {
+    *ret = (struct plan_set){0};
+    struct price p = {.m = m, .o = o, .set = ret,
+                      .found = g_array_new(FALSE, FALSE, sizeof(struct plan_candidate))};
+    const uint32_t columns = ceil_div_u32(m->columns, 16), inner = ceil_div_u32(m->inner, 16);
+    const struct plan_constraint *f = &m->constraint;
+    if (f->rows) {
+        if (f->rows <= m->rows && f->columns <= columns && f->inner <= inner &&
+            (uint64_t)f->rows * f->columns * f->inner <= o->n_tiles)
+            consider(&p, f->rows, f->columns, f->inner);
+    } else {
+        /* A grid that uses less than a third of the tiles is never best unless the work is that small;
+         * the largest possible use is what then counts. */
+        const uint64_t possible = (uint64_t)m->rows * columns * inner;
+        const uint64_t least = MIN(possible, o->n_tiles) / 3;
+        for (uint32_t r = 1; r <= MIN(m->rows, o->n_tiles); r++) {
+            if (!smallest(m->rows, r)) continue;
+            for (uint32_t c = 1; c <= MIN(columns, o->n_tiles / r); c++) {
+                if (!smallest(columns, c)) continue;
+                for (uint32_t k = 1; k <= MIN(inner, o->n_tiles / r / c); k++)
+                    if (smallest(inner, k) && (uint64_t)r * c * k >= least) consider(&p, r, c, k);
+            }
+        }
+    }
+    qsort(p.found->data, p.found->len, sizeof(struct plan_candidate), by_cost);
+    ret->n = MIN(p.found->len, o->candidates);
+    ret->candidates = arena_copy(arena, p.found->data, ret->n * sizeof *ret->candidates);
+    g_array_free(p.found, TRUE);
+}
+
+/* Number of messages that a receiver of `to` gets for one of its K parts: its rows times its panels
+ * cut by the source's row parts and windows. Counted for the first part, which is the largest. */
+static uint64_t edge_messages(const struct plan_gemm *mf, const struct plan_candidate *from,
+                              const struct plan_candidate *to) {
+    const uint32_t panels_from = from->local_columns / 16, panels = to->local_inner / 16;
+    uint64_t n = 0;
+    for (uint32_t panel = 0; panel < panels; panel++)
+        for (uint32_t row = 0; row < to->local_rows;) {
+            const uint32_t part = program_part_of(mf->rows, 1, from->r, row);
+            const uint32_t start = program_part_start(mf->rows, 1, from->r, part);
+            const uint32_t end = program_part_start(mf->rows, 1, from->r, part + 1);
+            const uint32_t stop = MIN(end, to->local_rows), height = end - start;
+            const uint32_t rows32 = height * panels_from;
+            const uint32_t first = panel % panels_from * height + row - start;
+            const uint32_t last = first + stop - row - 1;
+            n += program_part_of(rows32, 1, from->k, last) -
+                 program_part_of(rows32, 1, from->k, first) + 1;
+            row = stop;
+        }
+    return n;
+}
+
+uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidate *from,
+                          const struct plan_gemm *mt, const struct plan_candidate *to) {
+    (void)mt;
+    const uint64_t items = plan_coefficient_items(to) + left_items(to);
+    return plan_phase_cycles(items, to->left_bytes / 4 / edge_messages(mf, from, to));
+}
