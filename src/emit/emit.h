@@ -63,11 +63,11 @@ struct emit_request {
     struct emit_support support;
     struct emit_options options;
     const uint32_t *address;                /* [allocs.n]; NULL only for emit_program_bytes */
-    const struct exch_result *const *rows;  /* [exchange steps of the graph] */
+    const struct exch_result *const *rows;  /* [exchange steps of the graph]; NULL as address */
     const uint32_t *sample_address;         /* [n_tiles] of the sample buffer; NULL without sampling */
 };
 
-/* Bytes of the largest program, whatever the addresses. */
+/* Bytes of the largest program, whatever the addresses and rows: a bound where rows decide. */
 bool emit_program_bytes(const struct emit_request *r, uint32_t *ret_bytes, GError **error);
 /* Bytes of the largest row table for these results. */
 uint32_t emit_rows_bytes(const struct exch_result *const *rows, uint32_t n_rows, uint32_t n_tiles);

@@ -119,6 +119,7 @@ static uint32_t largest_program(const struct build *b) {
 bool emit_program_bytes(const struct emit_request *r, uint32_t *ret_bytes, GError **error) {
     struct emit_request sizes = *r;
     sizes.address = NULL;
+    sizes.rows = NULL;
     struct build b;
     build_run(&b, &sizes);
     const uint32_t most = largest_program(&b);

@@ -100,13 +100,22 @@ static void emit_bases(struct emit_tile *w, uint32_t exchange) {
     }
 }
 
+/* As many words as emit_bases can write, before rows are known. */
+static void emit_bases_bound(struct emit_tile *w) {
+    emit_setzi(&w->code, M_SCRATCH, 0);
+    emit_put(&w->code, ISA_CSR_INCOMING_BASE, M_SCRATCH);
+    emit_ld32(&w->code, M_SCRATCH, M_STACK, 0);
+    emit_put(&w->code, ISA_CSR_OUTGOING_BASE, M_SCRATCH);
+}
+
 static void emit_phase(struct emit_tile *w, uint32_t step, uint32_t exchange) {
     struct emit_code *c = &w->code;
-    const struct exch_result *x = w->r->rows[exchange];
-    struct emit_cost cost = {.active = x->active[w->tile] != 0};
+    struct emit_cost cost = {.active = w->r->rows == NULL ||
+                                       w->r->rows[exchange]->active[w->tile] != 0};
     emit_code_mark(c);
     if (cost.active) {
-        emit_bases(w, exchange);
+        if (w->r->rows == NULL) emit_bases_bound(w);
+        else emit_bases(w, exchange);
         emit_call(c, M_BARRIER, w->r->image->barrier, emit_barrier_cycles());
         emit_setzi(c, M_SCRATCH, 1);
         emit_put(c, ISA_CSR_INCOMING_DCOUNT, M_SCRATCH);
@@ -178,6 +187,12 @@ static void collect_strides(struct emit_tile *w, uint32_t step, uint32_t exchang
     const struct tile_graph *g = w->r->graph;
     w->n_strides = 0;
     for (uint32_t s = step + 1; g->steps[s].kind != TG_REPEAT_END; s++) {
+        if (g->steps[s].kind == TG_EXCHANGE && w->r->rows == NULL) {
+            for (uint32_t x = g->steps[s].first; x < g->steps[s].end; x++)
+                if (g->allocs.tile[g->transfers.source[x].alloc] == w->tile)
+                    frame_add(w, ref_stride(w, g->transfers.source[x]));
+            continue;
+        }
         if (g->steps[s].kind == TG_EXCHANGE) {
             const struct exch_result *x = w->r->rows[exchange++];
             if (x->outgoing_base[w->tile] == EXCH_BASE_MOVING)

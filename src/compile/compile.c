@@ -1,0 +1,117 @@
+/* The straight line from tile graph to package, and the only loop in it: rows need addresses, addresses
+ * need the size of the rows. The first reservation is the planner's estimate, rounded up to the end of
+ * its last memory element (which nothing else could use); when the rows turn out longer, everything is
+ * placed and scheduled again with what they need. */
+#include "compile/compile_impl.h"
+
+#include <string.h>
+
+static uint32_t round_up_rows(const struct emit_support *s, uint32_t bytes) {
+    const uint32_t end = align_up_u32(s->rows_address + bytes + TARGET_FETCH_AHEAD_BYTES,
+                                      TARGET_ELEMENT_BYTES);
+    return MIN(end, TARGET_REGION1_BASE) - TARGET_FETCH_AHEAD_BYTES - s->rows_address;
+}
+
+static bool support_missing(struct compile_result *ret, uint32_t missing) {
+    ret->limit = COMPILE_LIMIT_SUPPORT;
+    ret->has_bytes = TARGET_REGION1_BASE - TARGET_CODE_BASE;
+    ret->need_bytes = ret->has_bytes + missing;
+    ret->report = g_strdup_printf("code, programs and exchange rows must lie below 0x%x and need "
+                                  "%u bytes more\n",
+                                  TARGET_REGION1_BASE, missing);
+    ret->report_json = g_strdup_printf("{\"status\":\"infeasible\",\"part\":\"support\","
+                                       "\"missing_bytes\":%u}",
+                                       missing);
+    return true;
+}
+
+/* Lays out programs and rows; *ret_fits false with a report when they do not fit. */
+static bool lay_out(struct compile_state *c, uint32_t program_bytes, uint32_t rows_bytes,
+                    struct compile_result *ret, bool *ret_fits) {
+    uint32_t missing;
+    *ret_fits = emit_support_layout(c->image, program_bytes, rows_bytes, &c->support, &missing);
+    if (!*ret_fits) return support_missing(ret, missing);
+    c->support.rows_bytes = round_up_rows(&c->support, rows_bytes);
+    return true;
+}
+
+static double seconds_since(gint64 start) {
+    return (double)(g_get_monotonic_time() - start) / 1e6;
+}
+
+/* Places and schedules until the rows fit their reservation. */
+static bool settle(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
+                   GError **error) {
+    const struct emit_request sizes = {.graph = c->g, .image = c->image,
+                                       .options = {.sample = c->o->sample}};
+    uint32_t program_bytes;
+    if (!emit_program_bytes(&sizes, &program_bytes, error)) return false;
+    uint32_t rows_bytes = compile_rows_estimate(c);
+    for (ret->rounds = 1; ret->rounds <= COMPILE_MAX_ROUNDS; ret->rounds++) {
+        if (!lay_out(c, program_bytes, rows_bytes, ret, ret_fits)) return false;
+        if (!*ret_fits) return true;
+        const gint64 start = g_get_monotonic_time();
+        if (!compile_place(c, ret, ret_fits, error)) return false;
+        ret->seconds_place += seconds_since(start);
+        if (!*ret_fits) return true;
+        const gint64 placed = g_get_monotonic_time();
+        if (!compile_schedule(c, error)) return false;
+        ret->seconds_schedule += seconds_since(placed);
+        rows_bytes = emit_rows_bytes((const struct exch_result *const *)c->rows, c->n_exchanges,
+                                     c->g->n_tiles);
+        if (rows_bytes <= c->support.rows_bytes) return true;
+    }
+    *ret_fits = false;
+    return support_missing(ret, rows_bytes - c->support.rows_bytes);
+}
+
+static bool build(struct compile_state *c, struct compile_result *ret, GError **error) {
+    const gint64 start = g_get_monotonic_time();
+    const struct emit_request r = {.graph = c->g, .image = c->image, .support = c->support,
+                                   .options = {.sample = c->o->sample}, .address = c->address,
+                                   .rows = (const struct exch_result *const *)c->rows,
+                                   .sample_address = c->sample_address};
+    c->programs = emit_programs(&r, error);
+    if (c->programs == NULL) return false;
+    ret->package = compile_package(c, error);
+    ret->seconds_emit = seconds_since(start);
+    return ret->package != NULL;
+}
+
+static void find_exchanges(struct compile_state *c) {
+    c->exchange_step = g_new0(uint32_t, c->g->n_steps + 1);
+    for (uint32_t s = 0; s < c->g->n_steps; s++)
+        if (c->g->steps[s].kind == TG_EXCHANGE) c->exchange_step[c->n_exchanges++] = s;
+    c->rows = g_new0(struct exch_result *, c->n_exchanges + 1);
+}
+
+static void state_clear(struct compile_state *c) {
+    for (uint32_t i = 0; i < c->n_exchanges; i++) exch_result_free(c->rows[i]);
+    g_free(c->rows);
+    g_free(c->exchange_step);
+    g_free(c->address);
+    g_free(c->sample_address);
+    emit_result_free(c->programs);
+    emit_image_free(c->image);
+}
+
+bool compile_tile_graph(const struct tile_graph *g, const struct compile_options *o,
+                        struct compile_result *ret, GError **error) {
+    struct compile_state c = {.g = g, .o = o};
+    *ret = (struct compile_result){.limit = COMPILE_FITS};
+    find_exchanges(&c);
+    c.image = emit_image_new(g, error);
+    bool fits = true;
+    bool ok = c.image != NULL && settle(&c, ret, &fits, error);
+    if (ok && fits) ok = build(&c, ret, error);
+    state_clear(&c);
+    if (!ok) compile_result_free(ret);
+    return ok;
+}
+
+void compile_result_free(struct compile_result *r) {
+    package_free(r->package);
+    g_free(r->report);
+    g_free(r->report_json);
+    *r = (struct compile_result){0};
+}

@@ -1,0 +1,35 @@
+/* compile_impl: what passes between the stages of one compile. Private to the room. */
+#ifndef IPU_COMPILE_IMPL_H
+#define IPU_COMPILE_IMPL_H
+
+#include "compile/compile.h"
+#include "emit/emit.h"
+#include "place/place.h"
+
+struct compile_state {
+    const struct tile_graph *g;
+    const struct compile_options *o;
+    struct emit_image *image;
+    struct emit_support support;
+    uint32_t n_exchanges;
+    uint32_t *exchange_step;      /* [n_exchanges] step of the graph */
+    uint32_t *address;            /* [allocs.n] */
+    uint32_t *sample_address;     /* [n_tiles], with sampling */
+    struct exch_result **rows;    /* [n_exchanges] */
+    struct emit_result *programs;
+};
+
+/* Places everything for the current support ranges. False with *ret->limit and a report when it does
+ * not fit, or with an error. */
+bool compile_place(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
+                   GError **error);
+
+/* The problem of exchange number i; addresses may be NULL (all zero, for estimates). */
+struct exch_problem *compile_phase_problem(const struct compile_state *c, uint32_t i);
+/* Bytes that the largest row table will have, about. */
+uint32_t compile_rows_estimate(const struct compile_state *c);
+bool compile_schedule(struct compile_state *c, GError **error);
+
+struct package *compile_package(const struct compile_state *c, GError **error);
+
+#endif

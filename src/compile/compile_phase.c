@@ -1,0 +1,116 @@
+/* Exchange steps as scheduling problems. One problem per step; phases are scheduled in parallel,
+ * each by itself. */
+#include "compile/compile_impl.h"
+
+#include <string.h>
+
+static uint32_t address_of(const struct compile_state *c, struct tg_ref ref) {
+    return c->address == NULL ? 0 : c->address[ref.alloc] + ref.offset;
+}
+
+/* Iterations of the repeat around a step, or 1. */
+static uint32_t iterations(const struct tile_graph *g, uint32_t step) {
+    for (uint32_t s = step; s-- > 0;) {
+        if (g->steps[s].kind == TG_REPEAT_END) return 1;
+        if (g->steps[s].kind == TG_REPEAT_BEGIN) return g->steps[s].count;
+    }
+    return 1;
+}
+
+static void add_strides(const struct tile_graph *g, uint32_t step, struct exch_problem *p) {
+    p->n_iterations = iterations(g, step);
+    if (p->n_iterations <= 1) return;
+    exch_problem_add_strides(p);
+    const struct tg_step *s = &g->steps[step];
+    for (uint32_t x = s->first; x < s->end; x++) {
+        const uint32_t a = g->transfers.source[x].alloc;
+        if (g->allocs.blocks[a] > 1) p->source_stride[x - s->first] = (int32_t)g->allocs.stride[a];
+    }
+}
+
+struct exch_problem *compile_phase_problem(const struct compile_state *c, uint32_t i) {
+    const struct tile_graph *g = c->g;
+    const struct tg_transfers *x = &g->transfers;
+    const uint32_t step = c->exchange_step[i];
+    const uint32_t first = g->steps[step].first, n = g->steps[step].end - first;
+    const uint32_t first_recipient = x->first_recipient[first];
+    struct exch_problem *p =
+        exch_problem_new(n, x->first_recipient[first + n] - first_recipient);
+    p->name = arena_printf(p->arena, "step %u, %s", step, g->names[g->steps[step].operation]);
+    for (uint32_t k = 0; k < n; k++) {
+        p->source_tile[k] = g->allocs.tile[x->source[first + k].alloc];
+        p->source_address[k] = address_of(c, x->source[first + k]);
+        p->words[k] = x->words[first + k];
+        p->first_recipient[k + 1] = x->first_recipient[first + k + 1] - first_recipient;
+    }
+    for (uint32_t r = 0; r < p->n_recipients; r++) {
+        p->recipient_tile[r] = g->allocs.tile[x->recipient[first_recipient + r].alloc];
+        p->recipient_address[r] = address_of(c, x->recipient[first_recipient + r]);
+    }
+    add_strides(g, step, p);
+    p->split_long = true;
+    if (c->address != NULL) {
+        p->row_address = c->support.rows_address;
+        p->row_bytes = c->support.rows_bytes;
+    }
+    return p;
+}
+
+uint32_t compile_rows_estimate(const struct compile_state *c) {
+    uint32_t *sum = g_new0(uint32_t, TARGET_N_TILES);
+    uint32_t *row_bytes = g_new0(uint32_t, TARGET_N_TILES);
+    const struct exch_load load = {.row_bytes = row_bytes};
+    for (uint32_t i = 0; i < c->n_exchanges; i++) {
+        struct exch_problem *p = compile_phase_problem(c, i);
+        struct exch_estimate estimate;
+        memset(row_bytes, 0, sizeof *row_bytes * TARGET_N_TILES);
+        exch_estimate(p, &load, &estimate);
+        for (uint32_t t = 0; t < TARGET_N_TILES; t++) sum[t] += align_up_u32(row_bytes[t], 8);
+        exch_problem_free(p);
+    }
+    uint32_t most = 0;
+    for (uint32_t t = 0; t < TARGET_N_TILES; t++) most = MAX(most, sum[t]);
+    g_free(sum);
+    g_free(row_bytes);
+    return most;
+}
+
+struct scheduling {
+    struct compile_state *c;
+    GError **errors;
+};
+
+static void schedule_phase(uint32_t i, uint32_t thread, void *context) {
+    (void)thread;
+    struct scheduling *s = context;
+    struct exch_problem *p = compile_phase_problem(s->c, i);
+    const struct exch_options o = {.effort = (enum exch_effort)s->c->o->effort};
+    if (exch_problem_check(p, &s->errors[i])) {
+        exch_problem_find_dependencies(p);
+        s->c->rows[i] = exch_schedule(p, &o, &s->errors[i]);
+    }
+    exch_problem_free(p);
+}
+
+bool compile_schedule(struct compile_state *c, GError **error) {
+    struct scheduling s = {.c = c, .errors = g_new0(GError *, c->n_exchanges + 1)};
+    for (uint32_t i = 0; i < c->n_exchanges; i++) {
+        exch_result_free(c->rows[i]);
+        c->rows[i] = NULL;
+    }
+    par_for(c->n_exchanges, schedule_phase, &s);
+    bool ok = true;
+    for (uint32_t i = 0; i < c->n_exchanges; i++) {
+        if (s.errors[i] == NULL) continue;
+        if (ok) {
+            const struct tg_step *step = &c->g->steps[c->exchange_step[i]];
+            g_propagate_prefixed_error(error, s.errors[i], "exchange of step %u (%s): ",
+                                       c->exchange_step[i], c->g->names[step->operation]);
+        } else {
+            g_error_free(s.errors[i]);
+        }
+        ok = false;
+    }
+    g_free(s.errors);
+    return ok;
+}

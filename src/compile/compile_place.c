@@ -1,0 +1,195 @@
+/* The placement problem of a tile graph: code, programs, rows and sample buffers as well as every
+ * allocation, with lifetimes, tails, separations and what the phases move. */
+#include "compile/compile_impl.h"
+
+#include <string.h>
+
+struct placing {
+    const struct compile_state *c;
+    struct place_builder *b;
+    uint32_t *handle;        /* [allocs.n] */
+    uint32_t *sample_handle; /* [n_tiles] */
+    uint32_t *number;        /* [handles] request number */
+    GArray *items;           /* struct place_traffic_item, by tile */
+    uint32_t *first_item;    /* [n_tiles + 1] */
+};
+
+static void add_fixed(struct placing *p, uint32_t tile, const char *name, uint8_t kind,
+                      uint32_t address, uint32_t bytes) {
+    if (bytes == 0) return;
+    place_builder_add(p->b, tile,
+                      &(struct place_request){.bytes = bytes, .address = address,
+                                              .last_step = PLACE_STEP_END, .kind = kind,
+                                              .name = place_builder_name(p->b, name),
+                                              .flags = PLACE_FIXED | PLACE_EXECUTABLE});
+}
+
+static void add_support(struct placing *p, uint32_t tile) {
+    const struct compile_state *c = p->c;
+    const GArray *segments = c->image->isa->segments;
+    for (uint32_t i = 0; i < segments->len; i++) {
+        const struct isa_segment *s = &g_array_index(segments, struct isa_segment, i);
+        add_fixed(p, tile, "kernels and runtime", PLACE_CODE, s->address, s->size);
+    }
+    add_fixed(p, tile, "program", PLACE_CODE, c->support.program_address,
+              c->support.program_bytes);
+    add_fixed(p, tile, "exchange rows", PLACE_ROWS, c->support.rows_address,
+              c->support.rows_bytes);
+    if (!c->o->sample) return;
+    const struct place_request sample = {.bytes = 4 * emit_sample_words(c->g, tile), .align = 4,
+                                         .last_step = PLACE_STEP_END, .kind = PLACE_PROFILE,
+                                         .name = place_builder_name(p->b, "cycle samples"),
+                                         .flags = PLACE_NO_HOST_WINDOW};
+    p->sample_handle[tile] = place_builder_add(p->b, tile, &sample);
+}
+
+static void add_alloc(struct placing *p, uint32_t i) {
+    const struct tile_graph *g = p->c->g;
+    const struct tg_allocs *a = &g->allocs;
+    static const uint8_t class[] = {
+        [TG_ANY] = PLACE_ANY, [TG_STANDARD] = PLACE_STANDARD, [TG_INTERLEAVED] = PLACE_INTERLEAVED};
+    struct place_request r = {.bytes = a->bytes[i], .tail_bytes = a->tail_bytes[i],
+                              .align = a->align[i], .first_step = a->first_step[i],
+                              .last_step = a->last_step[i], .memory_class = class[a->memory[i]],
+                              .kind = a->flags[i] & TG_PARAMETER ? PLACE_PARAMETER : PLACE_TENSOR,
+                              .name = place_builder_name(p->b, g->names[a->value[i]]),
+                              .flags = PLACE_TAIL_SHARED};
+    if (a->flags[i] & TG_HOST_OUTPUT) r.last_step = PLACE_STEP_END;
+    if (a->flags[i] & TG_NO_HOST_WINDOW) r.flags |= PLACE_NO_HOST_WINDOW;
+    if (a->blocks[i] > 1) {
+        r.n_blocks = a->blocks[i];
+        r.stride = a->stride[i];
+    }
+    if (a->alias[i] != TG_NONE) {
+        r.flags |= PLACE_ALIAS;
+        r.alias = p->handle[a->alias[i]];
+        r.displacement = a->alias_offset[i];
+    }
+    p->handle[i] = place_builder_add(p->b, a->tile[i], &r);
+}
+
+/* Targets of aliases first. */
+static void add_allocs(struct placing *p) {
+    const struct tg_allocs *a = &p->c->g->allocs;
+    memset(p->handle, 0xff, sizeof *p->handle * a->n);
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->alias[i] == TG_NONE) add_alloc(p, i);
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t i = 0; i < a->n; i++) {
+            if (p->handle[i] != UINT32_MAX) continue;
+            if (p->handle[a->alias[i]] != UINT32_MAX) add_alloc(p, i);
+            else more = true;
+        }
+    }
+    const struct tg_separations *s = &p->c->g->separations;
+    for (uint32_t i = 0; i < s->n; i++)
+        place_builder_separate(p->b, p->handle[s->a[i]], p->handle[s->b[i]]);
+}
+
+/* --- What the phases send and receive: the solver prefers maps in which they do not meet. --- */
+
+static void count_item(struct placing *p, struct tg_ref ref) {
+    p->first_item[p->c->g->allocs.tile[ref.alloc] + 1]++;
+}
+
+static void put_item(struct placing *p, uint32_t *at, struct tg_ref ref, uint32_t phase,
+                     uint32_t bytes, uint8_t receive) {
+    struct place_traffic_item *item = &g_array_index(p->items, struct place_traffic_item,
+                                                     at[p->c->g->allocs.tile[ref.alloc]]++);
+    *item = (struct place_traffic_item){.phase = phase, .request = p->number[p->handle[ref.alloc]],
+                                        .offset = ref.offset, .bytes = bytes, .receive = receive};
+}
+
+static void collect_traffic(struct placing *p) {
+    const struct tile_graph *g = p->c->g;
+    const struct tg_transfers *x = &g->transfers;
+    p->first_item = g_new0(uint32_t, g->n_tiles + 1);
+    for (uint32_t k = 0; k < x->n; k++) count_item(p, x->source[k]);
+    for (uint32_t r = 0; r < x->n_recipients; r++) count_item(p, x->recipient[r]);
+    for (uint32_t t = 0; t < g->n_tiles; t++) p->first_item[t + 1] += p->first_item[t];
+    p->items = g_array_sized_new(false, true, sizeof(struct place_traffic_item),
+                                 p->first_item[g->n_tiles]);
+    g_array_set_size(p->items, p->first_item[g->n_tiles]);
+    uint32_t *at = g_memdup2(p->first_item, sizeof *at * g->n_tiles);
+    for (uint32_t i = 0; i < p->c->n_exchanges; i++) {
+        const struct tg_step *s = &g->steps[p->c->exchange_step[i]];
+        for (uint32_t k = s->first; k < s->end; k++) {
+            put_item(p, at, x->source[k], i, 4 * x->words[k], 0);
+            for (uint32_t r = x->first_recipient[k]; r < x->first_recipient[k + 1]; r++)
+                put_item(p, at, x->recipient[r], i, 4 * x->words[k], 1);
+        }
+    }
+    g_free(at);
+}
+
+/* --- Results --- */
+
+static void take_addresses(const struct placing *p, const struct place_result *r,
+                           struct compile_state *c) {
+    g_free(c->address);
+    c->address = g_new0(uint32_t, c->g->allocs.n + 1);
+    for (uint32_t i = 0; i < c->g->allocs.n; i++)
+        c->address[i] = r->address[p->number[p->handle[i]]];
+    if (!c->o->sample) return;
+    g_free(c->sample_address);
+    c->sample_address = g_new0(uint32_t, c->g->n_tiles);
+    for (uint32_t t = 0; t < c->g->n_tiles; t++)
+        c->sample_address[t] = r->address[p->number[p->sample_handle[t]]];
+}
+
+static void take_report(const struct place_problem *problem, const struct place_result *r,
+                        struct compile_result *ret) {
+    ret->limit = COMPILE_LIMIT_PLACE;
+    for (uint32_t i = 0; i < r->n_proofs; i++) {
+        const struct place_proof *proof = &r->proof[i];
+        if (i != 0 && proof->need_bytes - proof->has_bytes <= ret->need_bytes - ret->has_bytes)
+            continue;
+        ret->tile = proof->tile;
+        ret->need_bytes = proof->need_bytes;
+        ret->has_bytes = proof->has_bytes;
+    }
+    GString *text = g_string_new(NULL), *json = g_string_new(NULL);
+    place_report_print(problem, r, 1, text);
+    place_report_json(problem, r, 1, json);
+    ret->report = g_string_free(text, false);
+    ret->report_json = g_string_free(json, false);
+}
+
+static struct place_problem *build_problem(struct placing *p) {
+    const struct compile_state *c = p->c;
+    const struct place_memory memory = place_memory_c600(false);
+    p->b = place_builder_new(c->g->n_tiles, &memory);
+    p->handle = g_new0(uint32_t, c->g->allocs.n + 1);
+    p->sample_handle = g_new0(uint32_t, c->g->n_tiles);
+    for (uint32_t t = 0; t < c->g->n_tiles; t++) add_support(p, t);
+    add_allocs(p);
+    struct place_problem *problem = place_builder_finish(p->b, &p->number);
+    collect_traffic(p);
+    return problem;
+}
+
+bool compile_place(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
+                   GError **error) {
+    struct placing p = {.c = c};
+    struct place_problem *problem = build_problem(&p);
+    const struct place_traffic traffic = {.n_tiles = c->g->n_tiles, .n_items = p.items->len,
+                                          .first = p.first_item,
+                                          .item = (const void *)p.items->data};
+    const struct place_options options = {.traffic = &traffic};
+    struct place_result *r = place_solve(problem, &options, error);
+    if (r != NULL) {
+        *ret_fits = r->status == PLACE_SOLVED;
+        if (*ret_fits) take_addresses(&p, r, c);
+        else take_report(problem, r, ret);
+    }
+    const bool ok = r != NULL;
+    place_result_free(r);
+    place_problem_free(problem);
+    g_free(p.handle);
+    g_free(p.sample_handle);
+    g_free(p.number);
+    g_free(p.first_item);
+    g_array_free(p.items, true);
+    return ok;
+}
