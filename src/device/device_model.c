@@ -103,7 +103,6 @@ static void load_tile(uint32_t t, uint32_t thread, void *context) {
         const struct package_owner *o = &l->p->owners[i];
         if (o->tail_bytes != 0) tile_tail_add(&l->d->tiles[t], o->address + o->bytes, o->tail_bytes);
     }
-    tile_memory_changed(&l->d->tiles[t]);
 }
 
 static bool model_load(struct device *d, const struct package *p, GError **error) {
@@ -137,7 +136,6 @@ static void model_counters(const struct device *d, struct device_counters *ret) 
 static void model_memory_touched(struct device *d, uint32_t tile, uint32_t address,
                                  uint32_t bytes) {
     sram_mark_written(d->sram, tile, address, bytes);
-    tile_memory_changed(&d->tiles[tile]);
 }
 
 static void model_memory_write(struct device *d, uint32_t tile, uint32_t address, const void *data,

@@ -26,10 +26,9 @@
 
 enum { TILE_N_WORKERS = TARGET_N_WORKERS, TILE_N_CONTEXTS = TARGET_N_CONTEXTS };
 enum { TILE_N_EXCHANGE_CSRS = 12, TILE_EXCHANGE_CSR_BASE = 0xa0 };
-enum { TILE_CODE_CHUNK_BYTES = 256, TILE_CODE_CHUNK_WORDS = TILE_CODE_CHUNK_BYTES / 4 };
-enum {
-    TILE_N_CODE_CHUNKS = (TARGET_REGION1_BASE - TARGET_SRAM_BASE) / TILE_CODE_CHUNK_BYTES
-};
+/* Register files have room behind the sixteen registers: writes to registers that do not keep them
+ * ($m12 to $m15, $a8 to $a15) are sent there when an instruction is decoded. */
+enum { TILE_REGISTERS = 20, TILE_SINK = 16 };
 
 enum tile_fault_number {
     TILE_FAULT_NONE = 0,
@@ -92,12 +91,13 @@ struct tile_accumulators {
 };
 
 struct tile_worker {
-    uint32_t m[16]; /* m12, m13 hold the read aliases, m15 is 0 */
-    uint32_t a[16] __attribute__((aligned(16))); /* a8..a15 are 0 */
+    uint32_t m[TILE_REGISTERS]; /* m12, m13 hold the read aliases, m15 is 0 */
+    uint32_t a[TILE_REGISTERS] __attribute__((aligned(16))); /* a8..a15 are 0 */
     struct tile_accumulators acc;
     uint32_t pc;
     bool active;
-    bool acc_defined, prng_defined;
+    uint8_t prng_defined;     /* bit k: of the four halves of the state */
+    uint32_t acc_defined;     /* bit k: acc.even[k]; bit 16 + k: acc.odd[k] */
     uint32_t defined;         /* bit r: m[r]; bit 16 + r: a[r] has been written since reset */
     uint64_t next_cycle;      /* active: of its next slot */
     uint64_t start_cycle;     /* of the first slot of the latest launch */
@@ -109,14 +109,23 @@ struct tile_worker {
     uint64_t slots;           /* issued since reset, extra slots counted */
 };
 
+enum tile_supervisor_state {
+    TILE_SUPERVISOR_OFF,   /* never started, or workers alone */
+    TILE_SUPERVISOR_RUNS,
+    TILE_SUPERVISOR_LOCAL, /* in sync 2 */
+    TILE_SUPERVISOR_SYNC,  /* in another sync: tile_release_sync */
+    TILE_SUPERVISOR_ROW,   /* before a row: tile_resume_after_row */
+    TILE_SUPERVISOR_TRAP,  /* at a trap: tile_resume_after_trap */
+    TILE_SUPERVISOR_DONE,
+};
+
 struct tile_supervisor {
-    uint32_t m[16];
+    uint32_t m[TILE_REGISTERS];
     uint32_t pc;
-    bool active;
+    enum tile_supervisor_state state;
     uint32_t defined;            /* bit r: m[r] has been written since reset */
     uint64_t ready_cycle;        /* earliest cycle of the next instruction */
-    uint64_t reg_ready[16];      /* cycle from which a register may be used */
-    uint64_t cccs_ready;
+    uint64_t reg_ready[TILE_REGISTERS]; /* cycle from which a register may be used */
     uint32_t ssr, fp_ictl, fp_infmt, fp_iscl, cccsload, dbg_data, dbg_brk_id;
     uint32_t exchange[TILE_N_EXCHANGE_CSRS]; /* 0xa0..0xab */
     bool sans_pending;
@@ -150,8 +159,8 @@ struct tile_watch_range {
     GArray *out;
 };
 
-struct tile_chunk; /* 256 bytes of decoded code, shared by all tiles */
 struct tile_races;
+struct tile_weights; /* the weights as the matrix unit's loops want them */
 
 struct tile {
     const struct tile_config *config;
@@ -174,13 +183,11 @@ struct tile {
     /* Internal. */
     uint8_t *bytes;                /* SRAM of this tile, at TARGET_SRAM_BASE */
     uint64_t *written;
-    struct tile_chunk **code;      /* [TILE_N_CODE_CHUNKS], NULL = not decoded */
-    uint32_t *code_epoch;          /* in which the chunk was last compared with SRAM */
-    uint32_t epoch;
-    struct tile_races *races_state;
-    struct tile_unpacked *unpacked;
-    GArray *tails;                 /* declared access tails: pairs of address, end */
-    uint32_t resume_context_skip;  /* observer: context whose slot was shown already, or UINT32_MAX */
+    struct tile_races *race;
+    struct tile_weights *unpacked;
+    GArray *tails;                 /* declared access tails: uint32_t pairs address, end */
+    uint64_t lanes_cycle;          /* all lanes are free from here on, when no worker is active */
+    uint64_t shown;                /* observer: 1 + cycle of the slot that was shown last */
 };
 
 void tile_init(struct tile *t, const struct tile_config *config, struct sram *sram, uint32_t n);
@@ -206,10 +213,6 @@ void tile_resume_after_row(struct tile *t, uint32_t pc, uint64_t cycle,
                            const uint32_t exchange[TILE_N_EXCHANGE_CSRS]);
 /* After TILE_STOP_TRAP: goes on behind the trap. */
 void tile_resume_after_trap(struct tile *t, uint64_t cycle);
-/* Must be called when SRAM is changed by others at any other time than before the three calls
- * above (they imply it). */
-void tile_memory_changed(struct tile *t);
-
 /* Declares [address, address + bytes) an access tail: reads there are exempt from the fault of
  * unwritten words and from race detection (isa 6.3). tile_reset keeps the tails. */
 void tile_tail_add(struct tile *t, uint32_t address, uint32_t bytes);
@@ -230,8 +233,6 @@ void tile_fault_print(const struct tile *t, const struct tile_fault *f, GString 
 uint32_t tile_context_status(const struct tile *t, uint32_t context);
 uint32_t tile_ctxt_sts(const struct tile *t);
 
-/* Forgets all decoded code (tests). No tile may be running. */
-void tile_code_cache_clear(void);
 /* The vector path that TILE_SIMD_AUTO takes on this machine. */
 enum tile_simd tile_simd_best(void);
 

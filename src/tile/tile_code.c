@@ -1,0 +1,109 @@
+/* Decoded slots, found by content. Each thread keeps a table keyed by the one or two words of a slot,
+ * so a word is decoded once per thread however many tiles and addresses hold it, and code that a
+ * program changes needs no care at all: the key is compared with memory on every issue.
+ * Open addressing over indices into a pool; a full pool is forgotten whole. */
+#include "tile/tile_exec.h"
+
+enum { POOL = 1 << 14, TABLE = POOL * 4, TABLE_SHIFT = 64 - 16 };
+_Static_assert(TABLE == 1 << 16, "the hash takes the top 16 bits");
+
+struct tile_cache {
+    uint32_t n;
+    uint16_t index[TABLE]; /* 0 = empty, else pool index + 1 */
+    struct tile_slot pool[POOL];
+};
+
+static tile_fn *const FUNCTIONS[ISA_N_OPS] = {
+#define ISA(id, ...) [ISA_OP_##id] = tile_op_##id,
+#include "isa/isa.def"
+#undef ISA
+};
+
+static void redirect(struct isa_insn *i) {
+    const struct isa_form *f = isa_form(i->op);
+    for (uint32_t k = 0; k < f->n_operands; k++) {
+        const uint8_t role = f->operand[k].role, class = f->operand[k].class;
+        if (role != ISA_ROLE_D && role != ISA_ROLE_D1) continue;
+        uint8_t *d = role == ISA_ROLE_D ? &i->d : &i->d1;
+        const bool m = class == ISA_CLASS_M || class == ISA_CLASS_M2;
+        if (class == ISA_CLASS_M_BUMP ? *d >= 12 : *d >= (m ? 12 : 8)) *d = TILE_SINK;
+    }
+}
+
+static void add_registers(struct tile_slot *s, const struct isa_insn *i) {
+    const struct isa_regs r = isa_insn_regs(i);
+    s->reads |= (r.m_read & 0x0fffu) | (r.a_read & 0xffu) << 16;
+    s->writes |= (r.m_write & 0x0fffu) | (r.a_write & 0xffu) << 16;
+}
+
+static void add_result(struct tile_slot *s, const struct isa_insn *i) {
+    const struct isa_form *f = isa_form(i->op);
+    if (f->pipe != ISA_AUX || i->d >= 8) return;
+    s->n_result = (uint8_t)__builtin_popcount(isa_insn_regs(i).a_write);
+    s->result = i->d;
+}
+
+static uint16_t store_registers(const struct isa_insn *i) {
+    const struct isa_form *f = isa_form(i->op);
+    if (!f->access[0].store) return 0;
+    return (uint16_t)(1u << i->base | 1u << i->delta | 1u << i->off);
+}
+
+static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
+    *s = (struct tile_slot){.words = {word0, word1}, .bytes = 4, .slots = 1};
+    const uint32_t words[2] = {word0, word1};
+    struct isa_slot d;
+    const enum isa_slot_error e = isa_slot_decode(words, 2, 0, &d);
+    if (e != ISA_SLOT_OK) {
+        s->error = e == ISA_SLOT_UNKNOWN ? TILE_FAULT_INSTR_UNDEFINED : TILE_FAULT_BUNDLE_INVALID;
+        s->bytes = word0 >> 31 ? 8 : 4;
+        return;
+    }
+    s->bytes = (uint8_t)(4 * d.n_words);
+    const struct isa_form *m = isa_form(d.main.op);
+    s->who = m->who;
+    s->slots = m->slots;
+    s->row = m->kind == ISA_KIND_EXCH || d.main.op == ISA_OP_DELAY;
+    s->in_repeat = d.bundle && isa_in_repeat(d.main.op) && isa_in_repeat(d.aux.op);
+    s->is_uget = d.bundle && isa_in_repeat(d.main.op) &&
+                 (d.aux.op == ISA_OP_UGET || d.aux.op == ISA_OP_UPUT);
+    s->store_regs = store_registers(&d.main);
+    add_registers(s, &d.main);
+    add_result(s, &d.main);
+    s->main = FUNCTIONS[d.main.op];
+    s->mi = d.main;
+    redirect(&s->mi);
+    if (!d.bundle) return;
+    const struct isa_form *a = isa_form(d.aux.op);
+    s->who = m->who & a->who & ISA_MODE_W;
+    if (a->slots > s->slots) s->slots = a->slots;
+    add_registers(s, &d.aux);
+    add_result(s, &d.aux);
+    s->aux = FUNCTIONS[d.aux.op];
+    s->ai = d.aux;
+    redirect(&s->ai);
+}
+
+struct tile_cache *tile_cache_get(void) {
+    static _Thread_local struct tile_cache *cache;
+    if (cache == NULL) cache = g_new0(struct tile_cache, 1);
+    return cache;
+}
+
+const struct tile_slot *tile_cache_decode(struct tile_cache *c, uint32_t word0, uint32_t word1) {
+    const uint64_t key = word0 | (uint64_t)word1 << 32;
+    uint32_t h = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> TABLE_SHIFT);
+    for (; c->index[h] != 0; h = (h + 1) % TABLE) {
+        const struct tile_slot *s = &c->pool[c->index[h] - 1];
+        if (s->words[0] == word0 && s->words[1] == word1) return s;
+    }
+    if (c->n == POOL) {
+        c->n = 0;
+        memset(c->index, 0, sizeof c->index);
+        h = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> TABLE_SHIFT);
+    }
+    struct tile_slot *s = &c->pool[c->n++];
+    slot_make(s, word0, word1);
+    c->index[h] = (uint16_t)c->n;
+    return s;
+}

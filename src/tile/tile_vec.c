@@ -1,0 +1,67 @@
+/* F16 lanes through the F32 conversions of x86 (F16C). Other machines have the scalar code alone. */
+#include "tile/tile_vec.h"
+
+#include "tile/tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define VEC __attribute__((target("avx2,f16c,fma")))
+
+enum tile_simd tile_simd_best(void) {
+    static int best = -1; /* the same value whoever writes it first */
+    if (best < 0) {
+        __builtin_cpu_init();
+        const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                          __builtin_cpu_supports("f16c");
+        const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                            __builtin_cpu_supports("avx512dq") &&
+                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+        best = avx512 ? TILE_SIMD_AVX512 : avx2 ? TILE_SIMD_AVX2 : TILE_SIMD_SCALAR;
+    }
+    return (enum tile_simd)best;
+}
+
+VEC static inline __m128 widen(uint64_t h) {
+    return _mm_cvtph_ps(_mm_cvtsi64_si128((long long)h));
+}
+
+VEC static inline bool narrow(__m128 v, uint64_t *ret) {
+    const __m128i h = _mm_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const uint64_t bits = (uint64_t)_mm_cvtsi128_si64(h);
+    if (tile_f16_any_special(bits)) return false;
+    *ret = bits;
+    return true;
+}
+
+VEC bool tile_vec_f16_add(uint64_t x, uint64_t y, uint64_t *ret) {
+    return narrow(_mm_add_ps(widen(x), widen(y)), ret);
+}
+VEC bool tile_vec_f16_sub(uint64_t x, uint64_t y, uint64_t *ret) {
+    return narrow(_mm_sub_ps(widen(x), widen(y)), ret);
+}
+VEC bool tile_vec_f16_mul(uint64_t x, uint64_t y, uint64_t *ret) {
+    return narrow(_mm_mul_ps(widen(x), widen(y)), ret);
+}
+VEC bool tile_vec_f16_absadd(uint64_t x, uint64_t y, uint64_t *ret) {
+    const uint64_t magnitude = UINT64_C(0x7fff7fff7fff7fff);
+    return narrow(_mm_add_ps(widen(x & magnitude), widen(y & magnitude)), ret);
+}
+VEC bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret) {
+    return narrow(_mm_loadu_ps((const float *)(const void *)v), ret);
+}
+VEC void tile_vec_f16_to_f32(uint64_t h, float ret[4]) {
+    _mm_storeu_ps(ret, widen(h));
+}
+
+#else
+
+enum tile_simd tile_simd_best(void) { return TILE_SIMD_SCALAR; }
+bool tile_vec_f16_add(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (void)y, (void)ret, false; }
+bool tile_vec_f16_sub(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (void)y, (void)ret, false; }
+bool tile_vec_f16_mul(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (void)y, (void)ret, false; }
+bool tile_vec_f16_absadd(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (void)y, (void)ret, false; }
+bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret) { return (void)v, (void)ret, false; }
+void tile_vec_f16_to_f32(uint64_t h, float ret[4]) { (void)h, (void)ret; }
+
+#endif
