@@ -15,7 +15,7 @@ void plan_options_defaults(struct plan_options *o) {
     *o = (struct plan_options){.n_tiles = TARGET_N_TILES, .standard_bytes = 96 * 1024,
                                .interleaved_bytes = TARGET_SRAM_LOAD_END - TARGET_REGION1_BASE -
                                                     TARGET_ELEMENT_PAIR_BYTES,
-                               .fp8_exponent = -4, .candidates = 192};
+                               .free_input_bytes = 128 * 1024, .fp8_exponent = -4, .candidates = 192};
 }
 
 struct search {
@@ -30,6 +30,7 @@ struct search {
     struct plan_set *sets;
     uint64_t **cost;  /* [product][candidate]: best path up to it */
     uint32_t **back;  /* candidate of the source */
+    uint32_t **order; /* candidates by ascending cost */
 };
 
 static bool refuse(struct search *s, const struct graph_op *op, const char *why) {
@@ -125,7 +126,10 @@ static void solve(struct search *s, uint32_t i) {
         if (m->source != PROGRAM_NONE) {
             const struct plan_set *from = &s->sets[m->source];
             best = UINT64_MAX;
-            for (uint32_t f = 0; f < from->n; f++) {
+            for (uint32_t k = 0; k < from->n; k++) {
+                const uint32_t f = s->order[m->source][k];
+                /* in_cycles is the edge with long messages: no edge is cheaper */
+                if (s->cost[m->source][f] + c->in_cycles >= best) break;
                 const uint64_t cost =
                     s->cost[m->source][f] +
                     plan_edge_cycles(&s->gemms[m->source], &from->candidates[f], m, c);
@@ -146,6 +150,22 @@ static void solve(struct search *s, uint32_t i) {
         s->cost[i][0] = s->cost[i][best];
         s->back[i][0] = s->back[i][best];
     }
+}
+
+static int by_key(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Candidates of product i by ascending cost, then number. */
+static void sort_costs(struct search *s, uint32_t i) {
+    const uint32_t n = s->sets[i].n;
+    uint64_t *keys = g_new(uint64_t, n);
+    for (uint32_t j = 0; j < n; j++) keys[j] = s->cost[i][j] << 16 | j;
+    qsort(keys, n, sizeof *keys, by_key);
+    s->order[i] = arena_new_array(s->arena, uint32_t, n);
+    for (uint32_t j = 0; j < n; j++) s->order[i][j] = keys[j] & 0xffff;
+    g_free(keys);
 }
 
 static void trace(const struct search *s, struct plan_candidate *chosen) {
@@ -197,6 +217,7 @@ static enum plan_status run(struct search *s, struct plan_result *ret) {
             return PLAN_INFEASIBLE;
         }
         solve(s, i);
+        sort_costs(s, i);
     }
     struct plan_candidate *chosen = arena_new_array(s->arena, struct plan_candidate, s->n + 1);
     trace(s, chosen);
@@ -215,6 +236,7 @@ enum plan_status plan_graph(const struct graph *g, const struct plan_options *o,
     s.sets = arena_new_array(s.arena, struct plan_set, g->n_ops + 1);
     s.cost = arena_new_array(s.arena, uint64_t *, g->n_ops + 1);
     s.back = arena_new_array(s.arena, uint32_t *, g->n_ops + 1);
+    s.order = arena_new_array(s.arena, uint32_t *, g->n_ops + 1);
     s.n_readers = arena_new_array(s.arena, uint32_t, g->n_ops + 1);
     s.product_of = arena_new_array(s.arena, uint32_t, g->n_values + 1);
     memset(s.product_of, 0xff, g->n_values * sizeof *s.product_of);

@@ -38,6 +38,7 @@ struct plan_options {
                              * may write them in any layout, replicas included */
     bool parameters_resident; /* false: as below. true: parameters may be stored in every reader */
     uint32_t standard_bytes, interleaved_bytes; /* capacity for planned data on a tile */
+    uint32_t free_input_bytes; /* most that a freely placed host input may take on a tile */
     uint32_t n_constraints;
     const struct plan_constraint *constraints;
     bool fp8;               /* operands of products with parameters in F8 F143 at fp8_exponent */

@@ -41,17 +41,27 @@ struct price {
     const struct plan_gemm *m;
     const struct plan_options *o;
     struct plan_set *set;
-    GArray *found; /* plan_candidate */
-    uint64_t gemm_key, gemm_cycles; /* last price: neighbours often share it */
-    struct kernel_spec last_spec;
+    GArray *found; /* plan_candidate, product_cycles a lower bound */
+    GHashTable *products; /* price_key -> cycles: variants of a grid share the product */
 };
 
-static uint64_t cycles_of(struct price *p, struct kernel_spec spec) {
-    if (memcmp(&spec, &p->last_spec, sizeof spec) != 0) {
-        p->last_spec = spec;
-        p->gemm_cycles = kernel_cycles(&spec);
-    }
-    return p->gemm_cycles;
+static uint64_t product_cycles(struct price *p, const struct plan_candidate *c) {
+    const struct kernel_spec spec = {
+        KERNEL_GEMM_F16, {c->local_rows, c->local_inner, c->local_columns, 0, c->interleaved}};
+    const uint64_t key = ((uint64_t)c->local_rows << 41) ^ ((uint64_t)c->local_inner << 21) ^
+                         ((uint64_t)c->local_columns << 1) ^ c->interleaved;
+    const uint64_t *known = g_hash_table_lookup(p->products, &key);
+    if (known) return known[1];
+    const uint64_t entry[2] = {key, kernel_cycles(&spec)};
+    p->set->evaluations++;
+    g_hash_table_add(p->products, g_memdup2(entry, sizeof entry));
+    return entry[1];
+}
+
+/* The matrix unit alone: four slots a row and group on the busiest worker. */
+static uint64_t product_bound(const struct plan_candidate *c) {
+    const uint64_t groups = (uint64_t)(c->local_inner / 16) * (c->local_columns / 16);
+    return groups * 4 * TARGET_LANE_CYCLES * ceil_div_u32(c->local_rows, TARGET_N_WORKERS);
 }
 
 /* The axis in the low bit of the tile number decides what pairs of tiles share. */
@@ -87,11 +97,8 @@ static void set_memory(const struct plan_gemm *m, struct plan_candidate *c) {
     (void)m;
 }
 
-static void set_cycles(struct price *p, struct plan_candidate *c) {
-    const struct plan_gemm *m = p->m;
-    const struct kernel_spec gemm = {
-        KERNEL_GEMM_F16, {c->local_rows, c->local_inner, c->local_columns, 0, c->interleaved}};
-    c->product_cycles = cycles_of(p, gemm);
+static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
+    c->product_cycles = product_bound(c);
     const uint32_t owned = c->k > 1 ? c->result_bytes / 2 : c->out_bytes / 2;
     c->partial_cycles = c->reduce_cycles = c->pointwise_cycles = 0;
     if (c->k > 1) {
@@ -104,7 +111,7 @@ static void set_cycles(struct price *p, struct plan_candidate *c) {
         c->pointwise_cycles = m->n_pointwise * kernel_cycles(&gelu);
     }
     const uint64_t items = plan_coefficient_items(c) + (m->free_input ? 0 : left_items(c));
-    c->in_cycles = plan_phase_cycles(items, 512);
+    c->in_cycles = plan_phase_cycles(items, UINT32_MAX);
     c->fixed_cycles =
         c->product_cycles + c->partial_cycles + c->reduce_cycles + c->pointwise_cycles;
 }
@@ -153,10 +160,11 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
         if (m->constraint.memory == PROGRAM_INTERLEAVED && !x.interleaved) continue;
         map_tiles(m, &x, rows_fast);
         set_memory(m, &x);
+        if (m->free_input && x.left_bytes > p->o->free_input_bytes && m->constraint.rows == 0)
+            continue;
         if (!x.interleaved) x.interleaved_bytes -= MIN(x.right_bytes, x.interleaved_bytes);
-        p->set->evaluations++;
         if (!fits(p, &x)) continue;
-        set_cycles(p, &x);
+        set_cycles(m, &x);
         g_array_append_val(p->found, x);
     }
 }
@@ -174,6 +182,26 @@ static int by_cost(const void *a, const void *b) {
     return x->stride_c < y->stride_c ? -1 : x->stride_c > y->stride_c;
 }
 
+/* Exact prices in ascending order of the bounds, until the next bound exceeds the dearest one kept. */
+static void keep_cheapest(struct price *p, uint32_t most) {
+    struct plan_candidate *found = (struct plan_candidate *)p->found->data;
+    struct plan_set *set = p->set;
+    qsort(found, p->found->len, sizeof *found, by_cost);
+    for (uint32_t i = 0; i < p->found->len; i++) {
+        struct plan_candidate x = found[i];
+        const struct plan_candidate *last = set->n ? &set->candidates[set->n - 1] : NULL;
+        if (set->n == most && by_cost(last, &x) <= 0) break;
+        const uint64_t exact = product_cycles(p, &x);
+        x.fixed_cycles += exact - x.product_cycles;
+        x.product_cycles = exact;
+        if (set->n == most && by_cost(last, &x) <= 0) continue;
+        uint32_t at = set->n < most ? set->n++ : most - 1;
+        for (; at > 0 && by_cost(&x, &set->candidates[at - 1]) < 0; at--)
+            set->candidates[at] = set->candidates[at - 1];
+        set->candidates[at] = x;
+    }
+}
+
 static bool smallest(uint32_t units, uint32_t n) {
     return ceil_div_u32(units, ceil_div_u32(units, n)) == n;
 }
@@ -182,7 +210,8 @@ void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *
                           struct arena *arena, struct plan_set *ret) {
     *ret = (struct plan_set){0};
     struct price p = {.m = m, .o = o, .set = ret,
-                      .found = g_array_new(FALSE, FALSE, sizeof(struct plan_candidate))};
+                      .found = g_array_new(FALSE, FALSE, sizeof(struct plan_candidate)),
+                      .products = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL)};
     const uint32_t columns = ceil_div_u32(m->columns, 16), inner = ceil_div_u32(m->inner, 16);
     const struct plan_constraint *f = &m->constraint;
     if (f->rows) {
@@ -203,10 +232,10 @@ void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *
             }
         }
     }
-    qsort(p.found->data, p.found->len, sizeof(struct plan_candidate), by_cost);
-    ret->n = MIN(p.found->len, o->candidates);
-    ret->candidates = arena_copy(arena, p.found->data, ret->n * sizeof *ret->candidates);
+    ret->candidates = arena_new_array(arena, struct plan_candidate, o->candidates);
+    keep_cheapest(&p, o->candidates);
     g_array_free(p.found, TRUE);
+    g_hash_table_destroy(p.products);
 }
 
 /* Number of messages that a receiver of `to` gets for one of its K parts: its rows times its panels
