@@ -44,7 +44,7 @@ enum { ISA_SECTION_WRITE = 1, ISA_SECTION_ALLOC = 2, ISA_SECTION_EXEC = 4, ISA_S
 /* Section numbers of symbols that lie in no section. */
 enum { ISA_IN_NONE = -1, ISA_IN_ABSOLUTE = -2 };
 enum isa_binding { ISA_LOCAL, ISA_GLOBAL, ISA_WEAK };
-enum isa_symbol_type { ISA_SYM_NONE, ISA_SYM_OBJECT, ISA_SYM_FUNCTION };
+enum isa_symbol_type { ISA_SYM_NONE, ISA_SYM_OBJECT, ISA_SYM_FUNCTION, ISA_SYM_SECTION };
 
 /* Relocation numbers of the reference toolchain (isa 8.9). S2: value >> 2. Image-relative kinds subtract the
  * base of tile memory. */
@@ -106,6 +106,11 @@ struct isa_object *isa_asm_source(const char *text, size_t length, const char *f
                                   const struct isa_asm_options *options,
                                   struct isa_messages *messages);
 
+/* Runs the C preprocessor (the program named by the environment's CPP, else cc -E) over a file with
+ * the arguments `flags` (NULL-terminated, may be NULL: -I, -D). The result is g_free'd. */
+bool isa_preprocess(const char *path, const char *const *flags, char **ret_text, size_t *ret_size,
+                    GError **error);
+
 /* --- Linker. --- */
 
 struct isa_define {
@@ -125,6 +130,7 @@ struct isa_layout {
     const struct isa_define *defines; /* absolute symbols */
     uint32_t n_defines;
     const char *entry;               /* symbol or NULL */
+    bool anywhere;                   /* addresses are not held against the memory map */
     /* With roots only sections reachable from them (and from entry) are kept. */
     const char *const *roots;
     uint32_t n_roots;
@@ -160,5 +166,16 @@ uint32_t isa_image_line(const struct isa_image *image, uint32_t address, const c
 /* ELF32 executable with symbols and line table; the reader trusts nothing. */
 void isa_image_write(const struct isa_image *image, GByteArray *out);
 struct isa_image *isa_image_read(const void *data, size_t size, const char *name, GError **error);
+
+/* --- Listings of what is there. --- */
+
+enum { ISA_DUMP_SECTIONS = 1, ISA_DUMP_SYMBOLS = 2, ISA_DUMP_CODE = 4, ISA_DUMP_DATA = 8 };
+/* Disassembly of words from `address` on, a line each: address, words, text. */
+void isa_dump_words(GString *out, const uint32_t *words, size_t n, uint32_t address,
+                    const struct isa_print *options);
+void isa_object_dump(GString *out, const struct isa_object *o, uint32_t what,
+                     const struct isa_print *options);
+void isa_image_dump(GString *out, const struct isa_image *image, uint32_t what,
+                    const struct isa_print *options);
 
 #endif

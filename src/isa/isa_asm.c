@@ -1,0 +1,241 @@
+/* One run of the assembler, and its messages. */
+#include "isa/isa_as.h"
+#include "isa/isa_obj.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Messages. --- */
+
+static void message_free(gpointer p) {
+    struct isa_message *m = p;
+    g_free(m->file);
+    g_free(m->text);
+    g_free(m->source);
+    g_free(m);
+}
+
+void isa_messages_init(struct isa_messages *m) {
+    *m = (struct isa_messages){.all = g_ptr_array_new_with_free_func(message_free)};
+}
+
+void isa_messages_clear(struct isa_messages *m) {
+    g_ptr_array_free(m->all, true);
+    *m = (struct isa_messages){0};
+}
+
+void isa_messages_add(struct isa_messages *m, const struct isa_message *message) {
+    const bool error = message->severity == ISA_ERROR;
+    m->n_errors += error;
+    m->n_warnings += message->severity == ISA_WARNING;
+    const uint32_t max = m->max_errors != 0 ? m->max_errors : 20;
+    if (m->n_errors > max || m->all->len > 16 * max) return;
+    struct isa_message *copy = g_new0(struct isa_message, 1);
+    *copy = *message;
+    copy->file = g_strdup(message->file);
+    copy->text = g_utf8_make_valid(message->text, -1);
+    copy->source = message->source != NULL ? g_utf8_make_valid(message->source, -1) : NULL;
+    g_ptr_array_add(m->all, copy);
+}
+
+/* The source line with its tabs as they are, and carets under the place. */
+static void print_source(const struct isa_message *m, GString *out) {
+    g_string_append_printf(out, "%5u | %s\n      | ", m->line, m->source);
+    const size_t n = strlen(m->source);
+    for (uint32_t i = 0; i + 1 < m->column && i < n; i++)
+        g_string_append_c(out, m->source[i] == '\t' ? '\t' : ' ');
+    uint32_t width = m->width == 0 ? 1 : m->width;
+    if (m->column - 1 + width > n) width = n > m->column - 1 ? (uint32_t)n - (m->column - 1) : 1;
+    g_string_append_c(out, '^');
+    for (uint32_t i = 1; i < width; i++) g_string_append_c(out, '~');
+    g_string_append_c(out, '\n');
+}
+
+void isa_messages_print(const struct isa_messages *m, GString *out) {
+    static const char *const severities[] = {"error", "warning", "note"};
+    for (uint32_t i = 0; i < m->all->len; i++) {
+        const struct isa_message *e = g_ptr_array_index(m->all, i);
+        g_string_append(out, e->file);
+        if (e->line != 0) g_string_append_printf(out, ":%u", e->line);
+        if (e->column != 0) g_string_append_printf(out, ":%u", e->column);
+        g_string_append_printf(out, ": %s: %s", severities[e->severity], e->text);
+        if (e->code != 0) g_string_append_printf(out, " (E%u)", e->code);
+        g_string_append_c(out, '\n');
+        if (e->source != NULL && e->column != 0) print_source(e, out);
+    }
+    const uint32_t max = m->max_errors != 0 ? m->max_errors : 20;
+    if (m->n_errors > max)
+        g_string_append_printf(out, "%u further errors are not shown\n", m->n_errors - max);
+}
+
+static void add_at(struct as *as, struct as_loc loc, enum isa_severity severity, uint32_t code,
+                   const char *text) {
+    const bool known = loc.line != NULL;
+    const struct isa_message m = {
+        .severity = severity,
+        .code = code,
+        .file = known ? g_ptr_array_index(as->object->files, loc.line->file) : as->object->name,
+        .line = known ? loc.line->number : 0,
+        .column = known ? loc.column + 1 : 0,
+        .width = loc.width,
+        .text = (char *)(uintptr_t)text,
+        .source = known ? (char *)(uintptr_t)loc.line->text : NULL};
+    isa_messages_add(as->messages, &m);
+}
+
+void as_report(struct as *as, struct as_loc loc, enum isa_severity severity, uint32_t code,
+               const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    add_at(as, loc, severity, code, text);
+    g_free(text);
+    uint32_t shown = 0;
+    for (const struct as_frame *f = loc.line != NULL ? loc.line->frame : NULL;
+         f != NULL && shown < 4; f = f->at.line->frame, shown++) {
+        char *note = g_strdup_printf("expanded from %s here", f->what);
+        add_at(as, f->at, ISA_NOTE, 0, note);
+        g_free(note);
+    }
+}
+
+/* --- Suggestions. --- */
+
+/* Edit distance with neighbours swapped counting one; stops mattering above `limit`. */
+static uint32_t distance(const char *a, const char *b, uint32_t limit) {
+    const size_t n = strlen(a), m = strlen(b);
+    if (n > 40 || m > 40 || (n > m ? n - m : m - n) > limit) return limit + 1;
+    uint32_t rows[3][42];
+    for (uint32_t j = 0; j <= m; j++) rows[0][j] = j;
+    for (uint32_t i = 1; i <= n; i++) {
+        uint32_t *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (uint32_t j = 1; j <= m; j++) {
+            uint32_t d = last[j - 1] + (a[i - 1] != b[j - 1]);
+            if (last[j] + 1 < d) d = last[j] + 1;
+            if (now[j - 1] + 1 < d) d = now[j - 1] + 1;
+            const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && before[j - 2] + 1 < d) d = before[j - 2] + 1;
+            now[j] = d;
+        }
+    }
+    return rows[n % 3][m];
+}
+
+const char *as_suggest(struct as *as, const char *name, const char *const *names, size_t n) {
+    enum { MAX_SHOWN = 3 };
+    const uint32_t limit = strlen(name) <= 3 ? 1 : 2;
+    for (uint32_t d = 0; d <= limit; d++) {
+        const char *found[MAX_SHOWN];
+        uint32_t n_found = 0;
+        for (size_t i = 0; i < n && n_found < MAX_SHOWN; i++)
+            if (distance(name, names[i], limit) == d) found[n_found++] = names[i];
+        if (n_found == 0) continue;
+        GString *s = g_string_new("; did you mean ");
+        for (uint32_t i = 0; i < n_found; i++)
+            g_string_append_printf(s, "%s'%s'", i == 0 ? "" : i + 1 == n_found ? " or " : ", ",
+                                   found[i]);
+        const char *text = arena_printf(as->arena, "%s?", s->str);
+        g_string_free(s, true);
+        return text;
+    }
+    return "";
+}
+
+uint32_t as_file(struct as *as, const char *name) {
+    const gpointer known = g_hash_table_lookup(as->files, name);
+    if (known != NULL) return GPOINTER_TO_UINT(known) - 1;
+    g_ptr_array_add(as->object->files, g_strdup(name));
+    g_hash_table_insert(as->files, arena_strdup(as->arena, name),
+                        GUINT_TO_POINTER(as->object->files->len));
+    return as->object->files->len - 1;
+}
+
+/* --- The user's SDK header. --- */
+
+/* #define NAME number, also in parentheses; everything else is passed over. */
+static void sdk_line(struct as *as, const char *line) {
+    char name[128], value[64], *end;
+    if (sscanf(line, " # define %127[A-Za-z0-9_] %63[()0-9a-fA-FxXuUlL ]", name, value) != 2) return;
+    if (isa_flag_find(name, strlen(name)) < 0) return;
+    const char *digits = value + strspn(value, "( ");
+    const unsigned long v = strtoul(digits, &end, 0);
+    if (end == digits || v > 255) return;
+    g_hash_table_insert(as->sdk, arena_strdup(as->arena, name), GSIZE_TO_POINTER(v + 1));
+}
+
+static void read_sdk_header(struct as *as) {
+    const char *text = as->options->sdk_header;
+    if (text == NULL) return;
+    as->sdk = g_hash_table_new(g_str_hash, g_str_equal);
+    char **lines = g_strsplit(text, "\n", 0);
+    for (char **l = lines; *l != NULL; l++) sdk_line(as, *l);
+    g_strfreev(lines);
+    const struct as_loc nowhere = {0};
+    if (g_hash_table_size(as->sdk) == 0) as_error(as, nowhere, ISA_SDK_HEADER);
+}
+
+/* --- The run. --- */
+
+static void as_begin(struct as *as, const char *filename) {
+    as->arena = arena_new();
+    as->object = isa_object_new(filename);
+    as->object->hardware = as->options->target_hardware;
+    as->symbols = g_hash_table_new(g_str_hash, g_str_equal);
+    as->symbol_order = g_ptr_array_new();
+    as->files = g_hash_table_new(g_str_hash, g_str_equal);
+    as->macros = g_hash_table_new(g_str_hash, g_str_equal);
+    as->sections = g_ptr_array_new();
+    as->section_stack = g_ptr_array_new();
+    as->pending = g_ptr_array_new();
+    as->local_back = g_hash_table_new(NULL, NULL);
+    as->local_forward = g_hash_table_new(NULL, NULL);
+    as->conds = g_array_new(false, false, sizeof(struct as_cond));
+    as->mode = (uint8_t)as->options->mode;
+    as->allow_operands = as->options->allow_invalid_operands;
+    as->section = as_section_get(as, ".text", ISA_SECTION_ALLOC | ISA_SECTION_EXEC);
+}
+
+static void as_end(struct as *as) {
+    for (uint32_t i = 0; i < as->sections->len; i++) {
+        struct as_section *s = g_ptr_array_index(as->sections, i);
+        g_array_free(s->items, true);
+        g_array_free(s->fixups, true);
+    }
+    g_hash_table_destroy(as->symbols);
+    g_ptr_array_free(as->symbol_order, true);
+    g_hash_table_destroy(as->files);
+    g_hash_table_destroy(as->macros);
+    g_ptr_array_free(as->sections, true);
+    g_ptr_array_free(as->section_stack, true);
+    g_ptr_array_free(as->pending, true);
+    g_hash_table_destroy(as->local_back);
+    g_hash_table_destroy(as->local_forward);
+    g_array_free(as->conds, true);
+    if (as->sdk != NULL) g_hash_table_destroy(as->sdk);
+    arena_free(as->arena);
+}
+
+struct isa_object *isa_asm_source(const char *text, size_t length, const char *filename,
+                                  const struct isa_asm_options *options,
+                                  struct isa_messages *messages) {
+    static const struct isa_asm_options plain = {0};
+    const uint32_t errors_before = messages->n_errors;
+    struct as as = {.options = options != NULL ? options : &plain, .messages = messages};
+    as_begin(&as, filename);
+    read_sdk_header(&as);
+    as_push_text(&as, text, length, as_file(&as, filename));
+    struct as_stmt stmt;
+    while (as_next(&as, &stmt)) as_statement(&as, &stmt);
+    if (as.in_bundle) as_error(&as, as.bundle_loc, ISA_BRACE, "'{' without '}'");
+    as_second_pass(&as);
+    if (as.options->listing != NULL) as_listing(&as, as.options->listing);
+    struct isa_object *object = as.object;
+    as_end(&as);
+    if (messages->n_errors == errors_before) return object;
+    isa_object_free(object);
+    return NULL;
+}
