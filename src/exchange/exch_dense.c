@@ -13,11 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = TARGET_N_TILES, WHEEL_SHIFT = 128, MAX_HITS = N };
+enum { N = TARGET_N_TILES, WHEEL_SHIFT = 128 };
 
-struct pending { /* messages of one sender by receiver */
-    uint32_t first, n; /* into dense.list */
-};
+/* Loops over all receivers, compiled for wider vectors too; the result is the same. */
+#define CLONES __attribute__((target_clones("avx2", "default")))
 
 struct dense {
     const struct exch_msgs *m;
@@ -37,8 +36,9 @@ struct dense {
     uint32_t left_out[N], left_in[N]; /* words */
     uint32_t n_left;
     int32_t mean[N];      /* mean ttm of a sender, for the order of time */
-    uint8_t hit[N];
-    int16_t start[N];
+    int16_t urgency[N];   /* weight x words left, fixed point */
+    int16_t score[N];
+    int16_t scale, ttm_weight;
     /* time wheel: senders due in a slot, linked */
     uint32_t n_buckets;
     int32_t *bucket;      /* head of list or -1 */
@@ -46,23 +46,95 @@ struct dense {
     uint64_t evaluations;
 };
 
-/* Receivers that wait for the sender and whose free label admits a start up to `limit`. */
-__attribute__((target_clones("avx2", "default"))) static uint32_t
-find_hits(const int16_t *near_free, const int8_t *ttm, const uint8_t *pend, int16_t limit,
-          uint8_t *hit) {
-    uint32_t any = 0;
-    for (uint32_t d = 0; d < N; d++) {
-        const int16_t start = (int16_t)(near_free[d] - ttm[d]);
-        const uint8_t h = (uint8_t)((start <= limit) & (pend[d] != 0));
-        hit[d] = h;
-        any += h;
+/* Scores of all receivers for one sender in fixed point: `from` is its slot (relative, + 1), NONE where
+ * nothing waits or the start would be later than the look-ahead. Returns the largest. */
+enum { NONE = INT16_MIN };
+struct scoring {
+    const int16_t *near_free, *urgency;
+    const int8_t *ttm;
+    const uint8_t *pend;
+    int16_t from, look, cap, scale, ttm_weight;
+};
+/* 16 receivers at once; N is a multiple. */
+typedef int16_t v16 __attribute__((vector_size(32), aligned(2), may_alias));
+typedef int8_t b16 __attribute__((vector_size(16), aligned(1), may_alias));
+
+static inline __attribute__((always_inline)) v16 pick(v16 mask, v16 a, v16 b) {
+    return (mask & a) | (~mask & b);
+}
+static inline __attribute__((always_inline)) v16 larger(v16 a, v16 b) { return pick(a > b, a, b); }
+static inline __attribute__((always_inline)) v16 wide(const void *bytes) {
+    return __builtin_convertvector(*(const b16 *)bytes, v16);
+}
+static inline __attribute__((always_inline)) int16_t largest(v16 v) {
+    int16_t best = v[0];
+    for (uint32_t i = 1; i < 16; i++) best = MAX(best, v[i]);
+    return best;
+}
+
+CLONES static int16_t score_all(const struct scoring *k, int16_t *score) {
+    const v16 zero = {0}, from = zero + k->from, look = zero + k->look, cap = zero + k->cap;
+    const v16 scale = zero + k->scale, ttm_weight = zero + k->ttm_weight, none = zero + NONE;
+    v16 best = none;
+    for (uint32_t d = 0; d < N; d += 16) {
+        const v16 ttm = wide(k->ttm + d), pend = wide(k->pend + d);
+        const v16 wait = *(const v16 *)(k->near_free + d) - ttm - from;
+        const v16 idle = pick(-wait < cap, -wait, cap);
+        const v16 v = *(const v16 *)(k->urgency + d) - larger(wait, idle) * scale + ttm * ttm_weight;
+        const v16 out = pick((wait > look) | (pend == zero), none, v);
+        *(v16 *)(score + d) = out;
+        best = larger(best, out);
     }
-    return any;
+    return largest(best);
+}
+CLONES static int16_t score_max(const int16_t *score) {
+    v16 best = (v16){0} + NONE;
+    for (uint32_t d = 0; d < N; d += 16) best = larger(best, *(const v16 *)(score + d));
+    return largest(best);
+}
+/* First receiver with this score. */
+CLONES static uint32_t score_find(const int16_t *score, int16_t value) {
+    const v16 wanted = (v16){0} + value;
+    for (uint32_t w = 0; w < N; w += 64) {
+        v16 any = {0};
+        for (uint32_t d = w; d < w + 64; d += 16) any |= *(const v16 *)(score + d) == wanted;
+        uint64_t bits[4];
+        memcpy(bits, &any, sizeof bits);
+        if ((bits[0] | bits[1] | bits[2] | bits[3]) == 0) continue;
+        for (uint32_t d = w; d < w + 64; d++)
+            if (score[d] == value) return d;
+    }
+    return N;
+}
+/* Earliest wait of a receiver with something pending. */
+CLONES static int16_t first_wait(const int16_t *near_free, const int8_t *ttm, const uint8_t *pend) {
+    const v16 zero = {0}, never = zero + INT16_MIN;
+    v16 first = never; /* of the negated waits */
+    for (uint32_t d = 0; d < N; d += 16) {
+        const v16 at = wide(ttm + d) - *(const v16 *)(near_free + d);
+        first = larger(first, pick(wide(pend + d) == zero, never, at));
+    }
+    return (int16_t)-MAX(largest(first), -INT16_MAX);
 }
 
 static void set_near(struct dense *k, uint32_t d) {
     const int32_t v = k->free_label[d] - (int32_t)k->epoch;
     k->near_free[d] = (int16_t)CLAMP(v, -16000, 30000);
+}
+
+/* Fixed point: `scale` units per slot, so that the largest urgency and cost fit 16 bits. */
+static void set_scale(struct dense *k) {
+    uint32_t most = 1;
+    for (uint32_t d = 0; d < N; d++) most = MAX(most, k->left_in[d]);
+    const float room = 14000.0f / (k->o->weight * (float)most + 1.0f);
+    k->scale = (int16_t)CLAMP(room, 4.0f, 64.0f);
+    const uint32_t worst = 2 * MAX(k->o->look, k->o->cap);
+    if (worst * (uint32_t)k->scale > 12000) k->scale = (int16_t)(12000 / worst);
+    k->ttm_weight = (int16_t)(k->o->projected ? k->o->weight * (float)k->scale + 0.5f : 0);
+}
+static void set_urgency(struct dense *k, uint32_t d) {
+    const float v = k->o->weight * (float)k->left_in[d] * (float)k->scale;
+    k->urgency[d] = (int16_t)MIN(v, 16000.0f);
 }
 
 static void move_epoch(struct dense *k, uint32_t slot) {
@@ -85,57 +157,47 @@ static void wheel_add(struct dense *k, uint32_t sender) {
 
 struct candidate {
     uint32_t d, slot;
-    float score;
 };
 
-static float score(const struct dense *k, uint32_t s, uint32_t d, uint32_t slot) {
-    const int32_t arrive = (int32_t)slot + k->route->ttm[s][d] + 1;
-    const int32_t receiver_idle = arrive - k->free_label[d];
-    const float idle = (float)(slot - k->cursor[s]) +
-                       (float)MIN(receiver_idle, (int32_t)k->o->cap) * k->o->receiver_weight;
-    const uint32_t urgency = k->left_in[d] + (k->o->projected ? (uint32_t)(arrive + 128) : 0);
-    return k->o->weight * (float)urgency - idle;
+/* Score of a receiver that the rules pushed to a later slot. */
+static int16_t later_score(const struct dense *k, const struct scoring *g, uint32_t d,
+                           uint32_t push) {
+    const int32_t wait = k->near_free[d] - g->ttm[d] - g->from;
+    const int32_t receiver_idle = (int32_t)push - wait;
+    const int32_t cost = (int32_t)push + MIN(receiver_idle, (int32_t)g->cap);
+    return (int16_t)MAX(k->urgency[d] - cost * g->scale + g->ttm[d] * g->ttm_weight, NONE + 1);
 }
 
 /* Best message of a sender within the look-ahead; false if there is none. */
 static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
     const uint32_t from = k->cursor[s], limit = from + k->o->look;
-    const int32_t near_limit = (int32_t)limit - (int32_t)k->epoch + 1;
-    if (find_hits(k->near_free, k->route->ttm[s], k->pend + (size_t)s * N, (int16_t)near_limit,
-                  k->hit) == 0)
-        return false;
-    static _Thread_local struct candidate c[MAX_HITS];
-    uint32_t n = 0;
-    for (uint32_t w = 0; w < N; w += 8) {
-        uint64_t v;
-        memcpy(&v, k->hit + w, 8);
-        for (; v != 0; v &= v - 1) {
-            const uint32_t d = w + (uint32_t)__builtin_ctzll(v) / 8;
-            const int32_t ttm = k->route->ttm[s][d];
-            const int32_t at = k->free_label[d] - ttm - 1;
-            const uint32_t slot = (uint32_t)MAX(MAX((int32_t)from, at), -ttm);
-            if (slot > limit) continue;
-            c[n++] = (struct candidate){d, slot, score(k, s, d, slot)};
-        }
-    }
-    while (n > 0) {
-        uint32_t best = 0;
-        for (uint32_t i = 1; i < n; i++)
-            if (c[i].score > c[best].score) best = i;
-        struct candidate *b = &c[best];
-        const uint32_t message = k->list[k->head[k->pair_of[(size_t)s * N + b->d]]];
-        const uint32_t v = exch_lines_try(k->l, message, b->slot);
+    const struct scoring g = {.near_free = k->near_free, .urgency = k->urgency,
+                              .ttm = k->route->ttm[s], .pend = k->pend + (size_t)s * N,
+                              .from = (int16_t)(from - k->epoch + 1), .look = (int16_t)k->o->look,
+                              .cap = (int16_t)k->o->cap, .scale = k->scale,
+                              .ttm_weight = k->ttm_weight};
+    int16_t best = score_all(&g, k->score);
+    struct candidate pushed[N];
+    uint32_t n_pushed = 0;
+    while (best != NONE) {
+        const uint32_t d = score_find(k->score, best);
+        const int32_t at = k->free_label[d] - g.ttm[d] - 1;
+        uint32_t slot = (uint32_t)MAX((int32_t)from, at), p = 0;
+        while (p < n_pushed && pushed[p].d != d) p++;
+        if (p < n_pushed) slot = pushed[p].slot;
+        const uint32_t message = k->list[k->head[k->pair_of[(size_t)s * N + d]]];
+        const uint32_t v = exch_lines_try(k->l, message, slot);
         k->evaluations++;
-        if (v == b->slot) {
-            *ret = *b;
+        if (v == slot) {
+            *ret = (struct candidate){d, slot};
             return true;
         }
-        if (v > limit) {
-            *b = c[--n];
-            continue;
+        k->score[d] = v > limit ? NONE : later_score(k, &g, d, v - from);
+        if (v <= limit) {
+            pushed[p] = (struct candidate){d, v};
+            n_pushed += p == n_pushed;
         }
-        b->slot = v;
-        b->score = score(k, s, b->d, v);
+        best = score_max(k->score);
     }
     return false;
 }
@@ -151,6 +213,7 @@ static void take(struct dense *k, uint32_t s, const struct candidate *c) {
     set_near(k, c->d);
     k->left_out[s] -= n;
     k->left_in[c->d] -= n;
+    set_urgency(k, c->d);
     k->n_left--;
 }
 
@@ -170,14 +233,11 @@ static uint32_t due(struct dense *k, uint32_t at, uint32_t *list) {
     return n;
 }
 
-/* No candidate: look again where the first of the receivers becomes free, but not step by step. */
+/* No candidate: look again when the first of the receivers is near, but not step by step. */
 static void postpone(struct dense *k, uint32_t s) {
-    const uint8_t *pend = k->pend + (size_t)s * N;
-    int32_t first = INT32_MAX;
-    for (uint32_t d = 0; d < N; d++)
-        if (pend[d] != 0) first = MIN(first, MAX(k->free_label[d] - 1, 0) - k->route->ttm[s][d]);
-    const int32_t next = (int32_t)(k->cursor[s] + k->o->look / 2 + 1);
-    k->cursor[s] = (uint32_t)MAX(next, first - (int32_t)k->o->look / 2);
+    const int16_t wait = first_wait(k->near_free, k->route->ttm[s], k->pend + (size_t)s * N);
+    const int32_t first = (int32_t)k->epoch + wait - 1, half = (int32_t)k->o->look / 2;
+    k->cursor[s] = (uint32_t)MAX((int32_t)k->cursor[s] + half + 1, first - half);
 }
 
 static void count_pairs(struct dense *k) {
@@ -209,6 +269,7 @@ static void count_pairs(struct dense *k) {
 static void prepare(struct dense *k) {
     count_pairs(k);
     k->n_left = k->m->n;
+    set_scale(k);
     for (uint32_t s = 0; s < N; s++) {
         int32_t sum = 0;
         for (uint32_t d = 0; d < N; d++) sum += k->route->ttm[s][d];
@@ -219,6 +280,7 @@ static void prepare(struct dense *k) {
         k->cursor[s] = first == INT32_MAX ? 0 : (uint32_t)first;
         k->free_label[s] = 1;
         set_near(k, s);
+        set_urgency(k, s);
         if (k->left_out[s] > 0) wheel_add(k, s);
     }
 }

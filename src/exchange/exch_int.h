@@ -106,7 +106,7 @@ void exch_sched_serial(const struct exch_msgs *m, const uint32_t *order, bool re
 /* Greedy of dense unicast (exch_dense.c). */
 struct exch_dense_options {
     uint32_t look, cap;
-    float weight, receiver_weight;
+    float weight;
     bool projected;
 };
 bool exch_dense_applies(const struct exch_msgs *m);

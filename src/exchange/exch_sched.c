@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
 
 static const char *const priority_names[] = {
     "auto",
@@ -75,7 +76,8 @@ struct exch_result *exch_schedule(const struct exch_problem *p, const struct exc
     struct arena *a = arena_new();
     struct exch_sched *s = exch_sched_new(a, m);
     uint32_t *order = g_new(uint32_t, m->n + 1);
-    const struct exch_dense_options dense = {8, 6, 0.01f, 1, true};
+    struct exch_dense_options dense = {8, 6, 0.01f, true};
+    if (getenv("U")) sscanf(getenv("U"), "%u,%u,%f", &dense.look, &dense.cap, &dense.weight);
     const bool is_dense = exch_dense_applies(m);
     if (is_dense) {
         exch_sched_dense(m, &dense, o->relaxed, s);
