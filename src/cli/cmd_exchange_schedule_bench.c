@@ -80,6 +80,10 @@ static bool run_phase(struct bench *b, struct exch_problem *p, uint32_t number, 
     t.r = exch_schedule(p, &b->o, error);
     if (t.r == NULL) return false;
     t.seconds = now() - t0;
+    t0 = now();
+    if (!exch_rows_check(p, t.r, error)) return false;
+    t.checked = true;
+    t.verify_seconds = now() - t0;
     report(b, number, p, &t);
     return true;
 }
