@@ -45,8 +45,13 @@ static void add_result(struct tile_slot *s, const struct isa_insn *i) {
 
 static uint16_t store_registers(const struct isa_insn *i) {
     const struct isa_form *f = isa_form(i->op);
-    if (!f->access[0].store) return 0;
-    return (uint16_t)(1u << i->base | 1u << i->delta | 1u << i->off);
+    uint32_t regs = 0;
+    for (uint32_t k = 0; f->access[0].store && k < f->n_operands; k++) {
+        const uint8_t role = f->operand[k].role;
+        if (role == ISA_ROLE_BASE || role == ISA_ROLE_DELTA || role == ISA_ROLE_OFF)
+            regs |= 1u << isa_operand_get(i, k);
+    }
+    return (uint16_t)regs;
 }
 
 static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
