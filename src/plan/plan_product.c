@@ -42,6 +42,7 @@ struct price {
     const struct plan_options *o;
     struct plan_set *set;
     GArray *found; /* plan_candidate, product_cycles a lower bound */
+    uint32_t left_limit;
     GHashTable *products; /* price_key -> cycles: variants of a grid share the product */
 };
 
@@ -160,8 +161,7 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
         if (m->constraint.memory == PROGRAM_INTERLEAVED && !x.interleaved) continue;
         map_tiles(m, &x, rows_fast);
         set_memory(m, &x);
-        if (m->free_input && x.left_bytes > p->o->free_input_bytes && m->constraint.rows == 0)
-            continue;
+        if (x.left_bytes > p->left_limit) continue;
         if (!x.interleaved) x.interleaved_bytes -= MIN(x.right_bytes, x.interleaved_bytes);
         if (!fits(p, &x)) continue;
         set_cycles(m, &x);
@@ -206,31 +206,42 @@ static bool smallest(uint32_t units, uint32_t n) {
     return ceil_div_u32(units, ceil_div_u32(units, n)) == n;
 }
 
+static void enumerate(struct price *p) {
+    const struct plan_gemm *m = p->m;
+    const uint32_t columns = ceil_div_u32(m->columns, 16), inner = ceil_div_u32(m->inner, 16);
+    const struct plan_constraint *f = &m->constraint;
+    if (f->rows) {
+        if (f->rows <= m->rows && f->columns <= columns && f->inner <= inner &&
+            (uint64_t)f->rows * f->columns * f->inner <= p->o->n_tiles)
+            consider(p, f->rows, f->columns, f->inner);
+    } else {
+        /* A grid that uses less than a third of the tiles is never best unless the work is that small;
+         * the largest possible use is what then counts. */
+        const uint64_t possible = (uint64_t)m->rows * columns * inner;
+        const uint64_t least = MIN(possible, p->o->n_tiles) / 3;
+        for (uint32_t r = 1; r <= MIN(m->rows, p->o->n_tiles); r++) {
+            if (!smallest(m->rows, r)) continue;
+            for (uint32_t c = 1; c <= MIN(columns, p->o->n_tiles / r); c++) {
+                if (!smallest(columns, c)) continue;
+                for (uint32_t k = 1; k <= MIN(inner, p->o->n_tiles / r / c); k++)
+                    if (smallest(inner, k) && (uint64_t)r * c * k >= least) consider(p, r, c, k);
+            }
+        }
+    }
+}
+
 void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *o,
                           struct arena *arena, struct plan_set *ret) {
     *ret = (struct plan_set){0};
     struct price p = {.m = m, .o = o, .set = ret,
                       .found = g_array_new(FALSE, FALSE, sizeof(struct plan_candidate)),
                       .products = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL)};
-    const uint32_t columns = ceil_div_u32(m->columns, 16), inner = ceil_div_u32(m->inner, 16);
-    const struct plan_constraint *f = &m->constraint;
-    if (f->rows) {
-        if (f->rows <= m->rows && f->columns <= columns && f->inner <= inner &&
-            (uint64_t)f->rows * f->columns * f->inner <= o->n_tiles)
-            consider(&p, f->rows, f->columns, f->inner);
-    } else {
-        /* A grid that uses less than a third of the tiles is never best unless the work is that small;
-         * the largest possible use is what then counts. */
-        const uint64_t possible = (uint64_t)m->rows * columns * inner;
-        const uint64_t least = MIN(possible, o->n_tiles) / 3;
-        for (uint32_t r = 1; r <= MIN(m->rows, o->n_tiles); r++) {
-            if (!smallest(m->rows, r)) continue;
-            for (uint32_t c = 1; c <= MIN(columns, o->n_tiles / r); c++) {
-                if (!smallest(columns, c)) continue;
-                for (uint32_t k = 1; k <= MIN(inner, o->n_tiles / r / c); k++)
-                    if (smallest(inner, k) && (uint64_t)r * c * k >= least) consider(&p, r, c, k);
-            }
-        }
+    /* The limit of a free input is a preference: dropped when nothing is left. */
+    p.left_limit = m->free_input ? o->free_input_bytes : UINT32_MAX;
+    enumerate(&p);
+    if (p.found->len == 0 && m->free_input) {
+        p.left_limit = UINT32_MAX;
+        enumerate(&p);
     }
     ret->candidates = arena_new_array(arena, struct plan_candidate, o->candidates);
     keep_cheapest(&p, o->candidates);

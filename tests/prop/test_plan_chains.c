@@ -62,12 +62,29 @@ static struct tensor *direct(const struct graph *g) {
     return t;
 }
 
+/* The program is valid and its text form is read back to the same text. */
+static void check_program(const struct program *p) {
+    GError *error = NULL;
+    program_verify(p, &error);
+    g_assert_no_error(error);
+    GString *a = g_string_new(NULL), *b = g_string_new(NULL);
+    program_print(p, a);
+    struct program *q = program_parse(a->str, "text", &error);
+    g_assert_no_error(error);
+    program_print(q, b);
+    g_assert_cmpstr(a->str, ==, b->str);
+    program_free(q);
+    g_string_free(a, TRUE);
+    g_string_free(b, TRUE);
+}
+
 static void check_graph(const struct graph *g, const struct plan_options *o) {
     GError *error = NULL;
     struct plan_result plan;
     const enum plan_status status = plan_graph(g, o, &plan, &error);
     g_assert_no_error(error);
     g_assert_cmpint(status, ==, PLAN_OK);
+    check_program(plan.program);
     struct tile_graph *tg = NULL;
     lower_program(plan.program, NULL, &tg, &error);
     g_assert_no_error(error);
@@ -209,9 +226,71 @@ static void test_workloads(void) {
     }
 }
 
+static void test_constraints(void) {
+    struct plan_constraint c;
+    g_assert_true(plan_constraint_parse("0:4x92x4:4x1:48:interleaved:normal:complete:direct", &c, NULL));
+    g_assert_cmpuint(c.rows * c.columns * c.inner, ==, 4 * 92 * 4);
+    g_assert_cmpuint(c.column_block, ==, 48);
+    g_assert_cmpint(c.memory, ==, PROGRAM_INTERLEAVED);
+    g_assert_true(plan_constraint_parse("2:4x24x15", &c, NULL));
+    g_assert_cmpint(c.swapped, ==, -1);
+    static const char *const BAD[] = {"", "0", "0:4x4", "0:4x4x0", "x:1x1x1", "0:1x1x1:2", "0:1x1x1:1x1:7",
+                                      "0:1x1x1:1x1:16:fast", "0:1x1x1:1x1:16:standard:normal:batch-1"};
+    for (uint32_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        GError *error = NULL;
+        g_assert_false(plan_constraint_parse(BAD[i], &c, &error));
+        g_assert_error(error, diag_quark(), DIAG_PLAN_CONSTRAINT);
+        g_clear_error(&error);
+    }
+}
+
+/* What does not fit is data: which product, what it needs, who uses it. */
+static void test_infeasible(void) {
+    struct graph *g = graph_parse("graph big\n%x = input [64, 200000]\n%w = parameter [200000, 64]\n"
+                                  "%y = gemm %x, %w\noutput %y\n", "f", NULL);
+    struct plan_options o;
+    struct plan_result r;
+    plan_options_defaults(&o);
+    o.n_tiles = 2;
+    g_assert_cmpint(plan_graph(g, &o, &r, NULL), ==, PLAN_INFEASIBLE);
+    g_assert_cmpstr(r.infeasible.operation, ==, "y");
+    g_assert_cmpuint(r.infeasible.needs_bytes, >, r.infeasible.has_bytes);
+    g_assert_cmpuint(r.infeasible.n_users, >, 0);
+    g_assert_cmpuint(r.infeasible.users[0].bytes, >=, r.infeasible.users[1].bytes);
+    graph_free(g);
+}
+
+static void expect_refusal(const char *text, const char *part) {
+    GError *error = NULL;
+    struct program *p = program_parse(text, "f", &error);
+    g_assert_null(p);
+    g_assert_nonnull(error);
+    if (!strstr(error->message, part)) g_error("%s does not contain %s", error->message, part);
+    g_clear_error(&error);
+}
+
+#define VALUE(name, owners, strides) \
+    "value " name " f16 amp_left any shape 1 4 32 parts 1 2 1 grain 1 1 16 pad 1 1 16 partials 1 " \
+    "windows 1 of 32 replicas 1 owners " owners " strides " strides
+static void test_program_errors(void) {
+    expect_refusal("", "program NAME");
+    expect_refusal("program a tiles 2\nvalue x f99", "f:2");
+    expect_refusal("program a tiles 1\n" VALUE("x", "0", "0 1 0 0 0 0") "\n", "beyond the tiles");
+    expect_refusal("program a tiles 2\n" VALUE("x", "0", "0 1 0 0 0 0") "\n" VALUE(
+                       "y", "0", "0 1 0 0 0 0") "\ncopy y = x for a why copy\n",
+                   "not defined before");
+    expect_refusal("program a tiles 2\n" VALUE("x", "0", "0 1 0 0 0 0") " input x shape 2 4 32 offset 0 "
+                   "steps 0 32 1\n" VALUE("y", "1", "0 0 0 0 0 0") "\nkernel gelu y = x for a why operator\n",
+                   "differ in layout");
+    expect_refusal("program a tiles 2\nrepeat count 2 for a why repeat\n", "end");
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/plan/random_chains", test_random);
     g_test_add_func("/plan/workloads", test_workloads);
+    g_test_add_func("/plan/constraints", test_constraints);
+    g_test_add_func("/plan/infeasible", test_infeasible);
+    g_test_add_func("/program/errors", test_program_errors);
     return g_test_run();
 }

@@ -1,0 +1,249 @@
+/* The verifier: layouts are well formed, owners exist, values are defined before use, and every compute
+ * finds its operands on the tiles that its output says. Walks all shards of compute outputs. */
+#include "program/program.h"
+#include "program/program_names.h"
+
+#include <string.h>
+
+struct check {
+    const struct program *p;
+    bool *defined;
+    GError **error;
+};
+
+static bool bad_value(struct check *c, const struct program_value *v, const char *why) {
+    diag_set(c->error, PROGRAM_VALUE, v->name, why);
+    return false;
+}
+
+static bool bad_op(struct check *c, const struct program_op *op, const char *why) {
+    diag_set(c->error, PROGRAM_OP, op->operation, op->reason, why);
+    return false;
+}
+
+static bool check_axes(struct check *c, const struct program_value *v) {
+    const struct program_layout *l = &v->layout;
+    const uint32_t extents[3] = {v->batch, v->rows, v->cols};
+    for (uint32_t a = 0; a < 3; a++) {
+        if (extents[a] == 0 || l->grain[a] == 0 || l->pad[a] == 0 || l->count[a] == 0)
+            return bad_value(c, v, "an extent, grain, padding or part count is 0");
+        if (l->count[a] > ceil_div_u32(extents[a], l->grain[a]))
+            return bad_value(c, v, "an axis has empty parts");
+        if (l->count[a] > 1 && l->grain[a] % l->pad[a])
+            return bad_value(c, v, "the grain of an axis is no multiple of its padding");
+    }
+    return true;
+}
+
+static bool check_order(struct check *c, const struct program_value *v) {
+    const struct program_layout *l = &v->layout;
+    const uint32_t m = program_micro(l->format);
+    const uint32_t want[PROGRAM_N_ORDERS][3] = {[PROGRAM_ROW_MAJOR] = {1, 1, 1},
+                                                [PROGRAM_AMP_LEFT] = {1, 1, m},
+                                                [PROGRAM_AMP_BATCHED] = {1, 1, m},
+                                                [PROGRAM_COEFF] = {1, m, 16},
+                                                [PROGRAM_COEFF_T] = {1, 16, m}};
+    for (uint32_t a = 0; a < 3; a++)
+        if (l->pad[a] % want[l->order][a]) return bad_value(c, v, "the padding does not fit the order");
+    return true;
+}
+
+static bool check_layout(struct check *c, const struct program_value *v) {
+    const struct program_layout *l = &v->layout;
+    if (l->format > PROGRAM_F8_F152 || l->order >= PROGRAM_N_ORDERS || l->memory > PROGRAM_INTERLEAVED)
+        return bad_value(c, v, "format, order or memory class");
+    if (!check_axes(c, v) || !check_order(c, v)) return false;
+    uint64_t last = l->base, shards = 1;
+    for (uint32_t a = 0; a < PROGRAM_N_AXES; a++) {
+        if (l->count[a] == 0) return bad_value(c, v, "a count is 0");
+        last += (uint64_t)(l->count[a] - 1) * l->stride[a];
+        shards *= l->count[a];
+    }
+    if (last >= c->p->n_tiles) return bad_value(c, v, "an owner is beyond the tiles");
+    if (shards > UINT32_MAX / 2) return bad_value(c, v, "too many shards");
+    if (l->window_grain == 0 || l->window_grain % 8)
+        return bad_value(c, v, "the window grain is no multiple of 8 bytes");
+    if (l->count[PROGRAM_WINDOW] == 1) return true;
+    for (uint32_t i = 0; i < program_n_shards(v); i++) {
+        struct program_shard s;
+        program_shard_at(v, i, &s);
+        if (s.bytes == 0) return bad_value(c, v, "a window is empty");
+    }
+    return true;
+}
+
+static bool check_values(struct check *c) {
+    GHashTable *names = g_hash_table_new(g_str_hash, g_str_equal);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < c->p->n_values; i++) {
+        const struct program_value *v = &c->p->values[i];
+        ok = check_layout(c, v);
+        if (ok && !g_hash_table_add(names, (char *)v->name))
+            ok = bad_value(c, v, "its name is used twice");
+        if (ok && v->role != PROGRAM_LOCAL && !v->tensor.name)
+            ok = bad_value(c, v, "it has a role but no tensor");
+        if (ok && v->inside != PROGRAM_NONE && v->inside >= c->p->n_values)
+            ok = bad_value(c, v, "it lies inside a value that does not exist");
+        c->defined[i] = v->role == PROGRAM_INPUT || v->role == PROGRAM_PARAMETER;
+    }
+    g_hash_table_destroy(names);
+    return ok;
+}
+
+/* True if `v` has on tile t a shard with these part indices (any replica). */
+static bool on_tile(const struct program_value *v, const uint32_t index[PROGRAM_N_AXES], uint32_t t) {
+    uint32_t first = v->layout.base;
+    for (uint32_t a = 0; a < PROGRAM_REPLICA; a++) {
+        if (index[a] >= v->layout.count[a]) return false;
+        first += index[a] * v->layout.stride[a];
+    }
+    const uint32_t n = v->layout.count[PROGRAM_REPLICA], s = v->layout.stride[PROGRAM_REPLICA];
+    if (s == 0) return t == first;
+    return t >= first && (t - first) % s == 0 && (t - first) / s < n;
+}
+
+static bool same_axis(const struct program_value *a, uint32_t axis_a, const struct program_value *b,
+                      uint32_t axis_b) {
+    const uint32_t ea[3] = {a->batch, a->rows, a->cols}, eb[3] = {b->batch, b->rows, b->cols};
+    return ea[axis_a] == eb[axis_b] && a->layout.count[axis_a] == b->layout.count[axis_b] &&
+           (a->layout.grain[axis_a] == b->layout.grain[axis_b] || a->layout.count[axis_a] == 1) &&
+           a->layout.pad[axis_a] == b->layout.pad[axis_b];
+}
+
+static bool check_product(struct check *c, const struct program_op *op) {
+    const struct program_value *o = &c->p->values[op->output];
+    if (op->n_inputs != 2) return bad_op(c, op, "a product has two inputs");
+    const struct program_value *a = &c->p->values[op->inputs[0]], *w = &c->p->values[op->inputs[1]];
+    const bool turned = w->layout.order == PROGRAM_COEFF_T, shared = w->batch == 1;
+    if (!turned && w->layout.order != PROGRAM_COEFF)
+        return bad_op(c, op, "the right input is not in a coefficient order");
+    const uint32_t k = turned ? PROGRAM_COLS : PROGRAM_ROWS, n = turned ? PROGRAM_ROWS : PROGRAM_COLS;
+    if (!same_axis(o, PROGRAM_BATCH, a, PROGRAM_BATCH) || !same_axis(o, PROGRAM_ROWS, a, PROGRAM_ROWS))
+        return bad_op(c, op, "output and left input differ in rows or batch");
+    if (!same_axis(o, PROGRAM_COLS, w, n)) return bad_op(c, op, "output and right input differ in columns");
+    if (!same_axis(a, PROGRAM_COLS, w, k)) return bad_op(c, op, "left and right input differ in K");
+    if (o->layout.count[PROGRAM_PARTIAL] != a->layout.count[PROGRAM_COLS])
+        return bad_op(c, op, "the output's partials are not the K parts of the inputs");
+    if (!shared && !same_axis(o, PROGRAM_BATCH, w, PROGRAM_BATCH))
+        return bad_op(c, op, "output and right input differ in batch");
+    if (o->layout.count[PROGRAM_WINDOW] * a->layout.count[PROGRAM_WINDOW] *
+            w->layout.count[PROGRAM_WINDOW] * o->layout.count[PROGRAM_REPLICA] !=
+        1)
+        return bad_op(c, op, "a product's operands are whole parts and its output has no replicas");
+    for (uint32_t i = 0; i < program_n_shards(o); i++) {
+        struct program_shard s;
+        program_shard_at(o, i, &s);
+        const uint32_t kk = s.index[PROGRAM_PARTIAL], cc = s.index[PROGRAM_COLS];
+        const uint32_t ia[PROGRAM_N_AXES] = {s.index[0], s.index[1], kk};
+        const uint32_t iw[PROGRAM_N_AXES] = {shared ? 0 : s.index[0], turned ? cc : kk,
+                                             turned ? kk : cc};
+        if (!on_tile(a, ia, s.tile) || !on_tile(w, iw, s.tile))
+            return bad_op(c, op, "an operand is not on the tile of its output");
+    }
+    return true;
+}
+
+static bool same_parts(const struct program_value *a, const struct program_value *b) {
+    return same_axis(a, 0, b, 0) && same_axis(a, 1, b, 1) && same_axis(a, 2, b, 2) &&
+           a->layout.order == b->layout.order && a->layout.format == b->layout.format;
+}
+
+static bool check_sum(struct check *c, const struct program_op *op) {
+    const struct program_value *o = &c->p->values[op->output];
+    if (op->n_inputs < 1) return bad_op(c, op, "a sum needs an input");
+    const struct program_value *p = &c->p->values[op->inputs[0]];
+    if (!same_parts(o, p)) return bad_op(c, op, "output and partials differ in parts, order or format");
+    if (p->layout.count[PROGRAM_PARTIAL] < 2 || o->layout.count[PROGRAM_PARTIAL] != 1)
+        return bad_op(c, op, "a sum needs partials and leaves none");
+    if (p->layout.count[PROGRAM_WINDOW] * p->layout.count[PROGRAM_REPLICA] != 1)
+        return bad_op(c, op, "partials are whole parts without replicas");
+    return true;
+}
+
+static bool check_kernel(struct check *c, const struct program_op *op) {
+    const struct program_value *o = &c->p->values[op->output];
+    if (op->n_inputs < 1) return bad_op(c, op, "a kernel needs an input");
+    const struct program_value *x = &c->p->values[op->inputs[0]];
+    if (!same_parts(o, x) || o->layout.base != x->layout.base ||
+        memcmp(o->layout.count, x->layout.count, sizeof o->layout.count) != 0 ||
+        memcmp(o->layout.stride, x->layout.stride, sizeof o->layout.stride) != 0)
+        return bad_op(c, op, "output and first input differ in layout");
+    return true;
+}
+
+static bool check_cast(struct check *c, const struct program_op *op) {
+    const struct program_value *o = &c->p->values[op->output];
+    if (op->n_inputs != 1) return bad_op(c, op, "a cast has one input");
+    const struct program_value *x = &c->p->values[op->inputs[0]];
+    if (o->batch != x->batch || o->rows != x->rows || o->cols != x->cols)
+        return bad_op(c, op, "output and input of a cast differ in shape");
+    return true;
+}
+
+static bool check_copy(struct check *c, const struct program_op *op) {
+    if (op->n_inputs != 1) return bad_op(c, op, "a copy has one input");
+    const struct program_value *o = &c->p->values[op->output], *x = &c->p->values[op->inputs[0]];
+    if (o->layout.count[PROGRAM_PARTIAL] != 1 || x->layout.count[PROGRAM_PARTIAL] != 1)
+        return bad_op(c, op, "partials are not copied");
+    for (uint32_t a = 0; a < 3; a++)
+        if (op->map.inner[a] == 0) return bad_op(c, op, "an inner extent of the map is 0");
+    return true;
+}
+
+static bool check_op(struct check *c, const struct program_op *op) {
+    if (op->output >= c->p->n_values || op->n_inputs > PROGRAM_MAX_INPUTS)
+        return bad_op(c, op, "operands out of range");
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        if (op->inputs[i] >= c->p->n_values || !c->defined[op->inputs[i]])
+            return bad_op(c, op, "an input is not defined before its use");
+    if (c->defined[op->output]) return bad_op(c, op, "its output is defined twice");
+    c->defined[op->output] = true;
+    if (op->kind == PROGRAM_COPY) return check_copy(c, op);
+    switch (op->compute) {
+    case PROGRAM_PRODUCT: return check_product(c, op);
+    case PROGRAM_SUM: return check_sum(c, op);
+    case PROGRAM_KERNEL: return check_kernel(c, op);
+    default: return check_cast(c, op);
+    }
+}
+
+static bool check_repeat(struct check *c, const struct program_op *op) {
+    if (op->repeat >= c->p->n_repeats) return bad_op(c, op, "no such repeat");
+    const struct program_repeat *r = &c->p->repeats[op->repeat];
+    if (r->count == 0) return bad_op(c, op, "count is 0");
+    for (uint32_t i = 0; i < r->n_carried; i++) {
+        if (!c->defined[r->carried[i].initial]) return bad_op(c, op, "an initial value is not defined");
+        c->defined[r->carried[i].argument] = true;
+    }
+    for (uint32_t i = 0; i < r->n_iterated; i++) {
+        if (c->p->values[r->iterated[i].sequence].sequence < r->count)
+            return bad_op(c, op, "a sequence has too few blocks");
+        c->defined[r->iterated[i].argument] = true;
+    }
+    for (uint32_t i = 0; i < r->n_ops; i++) {
+        if (c->p->ops[r->ops[i]].kind == PROGRAM_REPEAT) return bad_op(c, op, "repeats do not nest");
+        if (!check_op(c, &c->p->ops[r->ops[i]])) return false;
+    }
+    for (uint32_t i = 0; i < r->n_carried; i++) {
+        const struct program_value *a = &c->p->values[r->carried[i].argument];
+        const struct program_value *y = &c->p->values[r->carried[i].yield];
+        if (!c->defined[r->carried[i].yield] || memcmp(&a->layout, &y->layout, sizeof a->layout) != 0)
+            return bad_op(c, op, "a yield is undefined or differs in layout from its argument");
+    }
+    return true;
+}
+
+bool program_verify(const struct program *p, GError **error) {
+    struct arena *scratch = arena_new();
+    struct check c = {p, arena_new_array(scratch, bool, p->n_values + 1), error};
+    bool ok = check_values(&c);
+    for (uint32_t i = 0; ok && i < p->n_main; i++) {
+        const struct program_op *op = &p->ops[p->main[i]];
+        ok = op->kind == PROGRAM_REPEAT ? check_repeat(&c, op) : check_op(&c, op);
+    }
+    for (uint32_t i = 0; ok && i < p->n_values; i++)
+        if (p->values[i].role == PROGRAM_OUTPUT && !c.defined[i])
+            ok = bad_value(&c, &p->values[i], "an output that nothing defines");
+    arena_free(scratch);
+    return ok;
+}
