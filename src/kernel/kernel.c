@@ -67,13 +67,15 @@ bool kernel_check_param(const struct kernel_spec *spec, uint32_t i, uint32_t lo,
 }
 
 void kernel_operand_add(struct kernel_needs *needs, uint64_t bytes, uint32_t align,
-                        enum kernel_access access, enum kernel_memory memory) {
+                        enum kernel_access access, enum kernel_memory memory,
+                        enum kernel_format format) {
     BUG_ON(needs->n_operands >= KERNEL_MAX_OPERANDS);
     needs->operand[needs->n_operands++] = (struct kernel_operand){
         .bytes = (uint32_t)bytes,
         .align = (uint16_t)align,
         .access = (uint8_t)access,
         .memory = (uint8_t)memory,
+        .format = (uint8_t)format,
     };
 }
 
@@ -102,14 +104,18 @@ bool kernel_describe(const struct kernel_spec *spec, struct kernel_needs *ret, G
     if (!kernel_check_unused(spec, error)) return false;
     if (!family->describe(spec, &needs, error)) return false;
     if (!kernel_check_size(spec, &needs, error)) return false;
-    needs.cycles = family->cycles(spec);
+    needs.cycles = family->cycles(spec, KERNEL_TIME_LANE);
     *ret = needs;
     return true;
 }
 
 uint64_t kernel_cycles(const struct kernel_spec *spec) {
-    BUG_ON(spec->kernel >= N_KERNELS);
-    return kernel_rows[spec->kernel].family->cycles(spec);
+    return kernel_cycles_lane(spec, KERNEL_TIME_LANE);
+}
+
+uint64_t kernel_cycles_lane(const struct kernel_spec *spec, uint32_t lane) {
+    BUG_ON(spec->kernel >= N_KERNELS || lane >= TARGET_LANE_CYCLES);
+    return kernel_rows[spec->kernel].family->cycles(spec, lane);
 }
 
 const char *kernel_symbol(const struct kernel_spec *spec) {

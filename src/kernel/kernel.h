@@ -38,12 +38,15 @@ struct kernel_spec {
 enum kernel_access { KERNEL_READ = 1, KERNEL_WRITE = 2, KERNEL_READ_WRITE = 3 };
 enum kernel_memory { KERNEL_MEMORY_ANY, KERNEL_MEMORY_STANDARD, KERNEL_MEMORY_INTERLEAVED };
 
+enum kernel_format { KERNEL_F16, KERNEL_F32, KERNEL_F8, KERNEL_U32, KERNEL_RAW };
+
 struct kernel_operand {
     uint32_t bytes;      /* touched by the call, from the operand's address */
     uint32_t tail_bytes; /* readable behind them: must be SRAM, contents do not matter */
     uint16_t align;
     uint8_t access; /* enum kernel_access */
     uint8_t memory; /* enum kernel_memory */
+    uint8_t format; /* enum kernel_format: what its bytes hold */
 };
 
 struct kernel_needs {
@@ -67,6 +70,9 @@ bool kernel_find(const char *name, uint32_t *ret_kernel);
 bool kernel_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error);
 /* The cycles alone, for planners; spec must be valid. */
 uint64_t kernel_cycles(const struct kernel_spec *spec);
+/* The same when the call instruction issues in a cycle of this lane (0..5); kernel_cycles takes the
+ * lane of a call behind a sample of the cycle counter. They differ by at most 5. */
+uint64_t kernel_cycles_lane(const struct kernel_spec *spec, uint32_t lane);
 /* Entry symbol of the variant that this call uses. */
 const char *kernel_symbol(const struct kernel_spec *spec);
 /* How many registers m2, m3, ... a call takes: operands, then scalars. spec must be valid. */

@@ -8,7 +8,7 @@
 struct kernel_family {
     /* Checks the shape; fills everything but cycles. */
     bool (*describe)(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error);
-    uint64_t (*cycles)(const struct kernel_spec *spec);
+    uint64_t (*cycles)(const struct kernel_spec *spec, uint32_t lane);
     /* Scalar arguments behind the operands' addresses; NULL = none. */
     uint32_t (*scalars)(const struct kernel_spec *spec, uint32_t *ret);
     /* Entry of the variant; NULL = the symbol of kernel.def. */
@@ -27,6 +27,7 @@ bool kernel_check_param(const struct kernel_spec *spec, uint32_t i, uint32_t lo,
                         uint32_t m, GError **error);
 /* Appends an operand. */
 void kernel_operand_add(struct kernel_needs *needs, uint64_t bytes, uint32_t align,
-                        enum kernel_access access, enum kernel_memory memory);
+                        enum kernel_access access, enum kernel_memory memory,
+                        enum kernel_format format);
 
 #endif

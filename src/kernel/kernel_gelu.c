@@ -13,24 +13,24 @@ enum {
 static bool gelu_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
     if (!kernel_check_param(spec, 0, 2, 1 << 18, 2, error)) return false;
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = 3 * (uint64_t)spec->p[0]; /* 12 instructions per 4 values */
     return true;
 }
 
-static uint64_t gelu_cycles(const struct kernel_spec *spec) {
+static uint64_t gelu_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t quads = spec->p[0] / 4;
+    const bool pair = spec->p[0] % 4 != 0; /* whose turn: two slots to ask, three without a quad */
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t share = kernel_share(quads, w);
-        const bool tail = spec->p[0] % 4 != 0 && quads % TARGET_N_WORKERS == w;
-        slots[w] = GELU_IDLE_SLOTS;
-        if (share) slots[w] = GELU_SLOTS + GELU_QUAD_SLOTS * (share - 1);
-        if (tail) slots[w] += GELU_TAIL_SLOTS;
+        slots[w] = GELU_IDLE_SLOTS + (pair ? 3 : 0);
+        if (share) slots[w] = GELU_SLOTS + GELU_QUAD_SLOTS * (share - 1) + (pair ? 2 : 0);
+        if (pair && quads % TARGET_N_WORKERS == w) slots[w] += GELU_TAIL_SLOTS;
     }
-    return kernel_time_single(GELU_REGISTERS, slots);
+    return kernel_time_single(lane, GELU_REGISTERS, slots);
 }
 
 static uint32_t gelu_scalars(const struct kernel_spec *spec, uint32_t *ret) {

@@ -47,13 +47,14 @@ static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *r
         return kernel_refuse(spec, 5, "scale", "-32..31, the sum of both exponents", error);
     const struct gemm_shape s = gemm_shape(spec);
     const uint64_t panel = 32 * (uint64_t)s.rows;
+    const enum kernel_format format = s.f8 ? KERNEL_F8 : KERNEL_F16;
     const bool rereads = s.groups > 1 || s.accumulate;
     kernel_operand_add(ret, panel * s.columns, 32,
                        s.accumulate ? KERNEL_READ_WRITE : KERNEL_WRITE,
-                       rereads ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY);
-    kernel_operand_add(ret, panel * s.groups, 32, KERNEL_READ, KERNEL_MEMORY_ANY);
+                       rereads ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, panel * s.groups, 32, KERNEL_READ, KERNEL_MEMORY_ANY, format);
     kernel_operand_add(ret, 512 * (uint64_t)s.groups * s.columns, 32, KERNEL_READ,
-                       s.interleaved ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY);
+                       s.interleaved ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY, format);
     ret->separate[0] = 1 << 1;
     ret->useful_work = (uint64_t)s.rows * s.groups * s.columns * 4;
     return true;
@@ -93,10 +94,10 @@ static void gemm_group(struct gemm_walk *g, bool init, uint32_t extra, bool setu
 }
 
 /* The supervisor's instructions between call and the first sync. */
-static void gemm_prologue(struct gemm_walk *g) {
+static void gemm_prologue(struct gemm_walk *g, uint32_t lane) {
     const struct gemm_shape *s = &g->s;
     const bool k1 = s->stream && s->groups == 1;
-    kernel_time_begin(&g->t, KERNEL_TIME_LANE);
+    kernel_time_begin(&g->t, lane);
     kernel_time_issue_n(&g->t, 1 + TARGET_SUP_PUT_CYCLES);
     if (s->f8) kernel_time_issue_n(&g->t, 1 + 2 * TARGET_SUP_PUT_CYCLES);
     if (!s->stream) {
@@ -154,7 +155,7 @@ static void gemm_walk_drained(struct gemm_walk *g) {
     }
 }
 
-static uint64_t gemm_cycles(const struct kernel_spec *spec) {
+static uint64_t gemm_cycles(const struct kernel_spec *spec, uint32_t lane) {
     struct gemm_walk g = {.s = gemm_shape(spec)};
     const struct gemm_shape *s = &g.s;
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
@@ -163,13 +164,13 @@ static uint64_t gemm_cycles(const struct kernel_spec *spec) {
         g.base_init[w] = s->stream ? g.base[w] : gemm_drained_slots(n, true);
         g.setup[w] = s->stream ? STREAM_SETUP : gemm_drained_setup(n);
     }
-    gemm_prologue(&g);
+    gemm_prologue(&g, lane);
     if (!s->stream) gemm_walk_drained(&g);
     else if (s->groups > 1) gemm_walk_stream(&g, s->groups - 1, s->columns);
     else gemm_walk_stream(&g, s->columns - 1, 1);
     kernel_time_issue(&g.t, 1);
     kernel_time_sync(&g.t);
-    return kernel_time_end(&g.t, KERNEL_TIME_LANE);
+    return kernel_time_end(&g.t, lane);
 }
 
 static uint32_t gemm_scalars(const struct kernel_spec *spec, uint32_t *ret) {

@@ -15,30 +15,30 @@ static uint32_t move_scalars(const struct kernel_spec *spec, uint32_t *ret) {
 static bool copy_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
     if (!kernel_check_param(spec, 0, 8, TARGET_SRAM_END - TARGET_SRAM_BASE, 8, error)) return false;
-    kernel_operand_add(ret, spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY);
-    kernel_operand_add(ret, spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY);
+    kernel_operand_add(ret, spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_RAW);
+    kernel_operand_add(ret, spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_RAW);
     return true;
 }
 
-static uint64_t copy_cycles(const struct kernel_spec *spec) {
+static uint64_t copy_cycles(const struct kernel_spec *spec, uint32_t lane) {
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
         slots[w] = COPY_SLOTS + 2 * kernel_share(move_words(spec), w);
-    return kernel_time_single(COPY_REGISTERS, slots);
+    return kernel_time_single(lane, COPY_REGISTERS, slots);
 }
 
 static bool fill_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
     if (!kernel_check_param(spec, 0, 8, TARGET_SRAM_END - TARGET_SRAM_BASE, 8, error)) return false;
-    kernel_operand_add(ret, spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY);
+    kernel_operand_add(ret, spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_RAW);
     return true;
 }
 
-static uint64_t fill_cycles(const struct kernel_spec *spec) {
+static uint64_t fill_cycles(const struct kernel_spec *spec, uint32_t lane) {
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
         slots[w] = FILL_SLOTS + kernel_share(move_words(spec), w);
-    return kernel_time_single(FILL_REGISTERS, slots);
+    return kernel_time_single(lane, FILL_REGISTERS, slots);
 }
 
 const struct kernel_family kernel_family_COPY_U64 = {

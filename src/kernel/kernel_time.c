@@ -52,13 +52,14 @@ uint64_t kernel_time_end(struct kernel_time *t, uint32_t lane) {
     return t->now - lane;
 }
 
-uint64_t kernel_time_single(uint32_t n_args, const uint32_t slots[TARGET_N_WORKERS]) {
+uint64_t kernel_time_single(uint32_t lane, uint32_t n_args,
+                            const uint32_t slots[TARGET_N_WORKERS]) {
     struct kernel_time t;
-    kernel_time_begin(&t, KERNEL_TIME_LANE);
+    kernel_time_begin(&t, lane);
     kernel_time_issue_n(&t, TARGET_SUP_STORE_ADDRESS_CYCLES); /* add $m11 until its use */
     for (uint32_t i = 0; i < n_args; i++) kernel_time_issue(&t, TARGET_SUP_STORE_CYCLES);
     kernel_time_runall(&t, slots);
     kernel_time_issue(&t, 1);
     kernel_time_sync(&t);
-    return kernel_time_end(&t, KERNEL_TIME_LANE);
+    return kernel_time_end(&t, lane);
 }

@@ -37,7 +37,8 @@ uint64_t kernel_time_end(struct kernel_time *t, uint32_t lane);
 
 /* The stub of kernels with one launch: lower the stack, n_args stores, setzi, runall, raise the
  * stack, sync, br (device/kernel.inc: KERNEL_ENTRY). */
-uint64_t kernel_time_single(uint32_t n_args, const uint32_t slots[TARGET_N_WORKERS]);
+uint64_t kernel_time_single(uint32_t lane, uint32_t n_args,
+                            const uint32_t slots[TARGET_N_WORKERS]);
 
 /* Share of worker w in n items dealt round robin. */
 static inline uint32_t kernel_share(uint32_t n, uint32_t w) {

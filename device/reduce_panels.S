@@ -1,0 +1,213 @@
+// reduce_panels: sum of P partials in panel order with what follows it: residual, bias, GELU, F8.
+//
+// Purpose    s = seed + remote 1 + ... + remote (P - 1) [+ residual] [+ bias of the column], in F32;
+//            out = s, GELU(s) or either of them as F143 times 2^-scale
+// Entries    reduce_panels_{r,b,rb,g,bg}: F16 out in A16, as the operands
+//            reduce_panels_{q,bq,gq,bgq}: F8 out in A32
+//            (r residual, b bias, g GELU, q F8)
+// Arguments  m2 = out, m3 = seed, m4 = remotes (packed runs of R * C halves), m5 = P - 1, m6 = R,
+//            m7 = C / 16, then residual, bias, (-scale) & 63 as far as the entry has them
+// Shapes     R >= 1; C a multiple of 16, for F8 of 32; P >= 1 (P = 1: no remotes)
+// Alignment  inputs 16 bytes, in the interleaved region (128-bit loads); out 8 bytes, anywhere. Without
+//            F8 out may be the seed or the residual
+// Scratch    32 bytes at the worker base. Access tail: none
+// Split      in each 16-column panel the vectors of 8 halves round robin: w, w + 6, ...; a worker meets
+//            the same half of the columns all the time, so its bias is one vector per panel
+// Slots      per vector: P + 6 + (residual) + (bias), GELU 20 more with F16 out; with F8 out one more:
+//              [ld128 residual]           ; gina columns 6, 7 of the previous vector (F16, no GELU)
+//              [ld128 bias]               ; [acc residual]
+//              ld128 seed                 ; [acc]
+//              rpt P - 1
+//                ld128 remote             ; acc what was loaded before
+//              add remote address         ; acc last
+//              4 x (...                   ; gina), GELU, conversion, stores, brnzdec
+// Numerics   F32 sum in the order residual, bias, seed, remotes; rounded once to half; GELU as in
+//            gelu_f16; F8 rounds the half result, nearest even, saturating.
+#include "kernel.inc"
+#include "gelu.inc"
+
+// m0 seed, m1 run stride in 16 bytes, m2 vectors of this worker - 1, m3 of them left, m4 P - 1,
+// m5 residual, m6 bias, m7 step of out to the next panel (F8), m8 step of the remotes to the next
+// vector, m9 remotes, m10 out, m11 panels left - 1; all addresses of the next access
+// a0:3 loaded vector, a4:7 result
+// scratch: 0 first quad, 8 second quad, 16 bounds, 20 {0.5, 1}, 24 step of all to the next panel,
+// 28 sum of two steps of out (F8)
+#define SCRATCH(n) $mworker_base, $m15, n
+
+// The four quad registers of a vector; \mainN are the main instructions beside them.
+.macro PANEL_GELU
+    { ld32 $a0, SCRATCH(4) ; f16v2gina $a4, $azero, 0 }
+    { nop ; f16v2gina $a5, $azero, 0 }
+    { st64 $a4:5, SCRATCH(0) ; f16v2gina $a6, $azero, 0 }
+    { nop ; f16v2gina $a7, $azero, 0 }
+    { st64 $a6:7, SCRATCH(1) ; f16v4clamp $a4:5, $a4:5, $a0 }
+    { nop ; f16v4clamp $a6:7, $a6:7, $a0 }
+    { nop ; f16v4mul $a0:1, $a4:5, $a4:5 }
+    { nop ; f16v4mul $a2:3, $a6:7, $a6:7 }
+    { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
+    { nop ; f16v4mul $a2:3, $a2:3, $a6:7 }
+    { nop ; f16v4mix $a0:1, $a0:1, $a4:5 }
+    { nop ; f16v4mix $a0:1, $a2:3, $a6:7 }
+    { ld32 $a7, SCRATCH(5) ; f16v4mix $a2:3, $azeros, $azeros }
+    { ld64 $a4:5, SCRATCH(0) ; f16v2tanh $a0, $a0 }
+    { nop ; f16v2tanh $a1, $a1 }
+    { nop ; f16v2tanh $a2, $a2 }
+    { nop ; f16v2tanh $a3, $a3 }
+    { nop ; f16v4add $a0:1, $a7:BU, $a0:1 }
+    { nop ; f16v4add $a2:3, $a7:BU, $a2:3 }
+    { nop ; f16v4mul $a0:1, $a7:BL, $a0:1 }
+    { ld64 $a6:7, SCRATCH(1) ; f16v4mul $a2:3, $a7:BL, $a2:3 }
+    { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
+.endm
+
+.macro REDUCE_PANELS name, residual, bias, gelu, f8
+.set args_\name, 6 + \residual + \bias + \f8
+    KERNEL_ENTRY reduce_panels_\name, reduce_panels_\name\()_worker, args_\name
+reduce_panels_\name\()_worker:
+    { get $m0, $WSR ; setzi $a0, ZAACC }
+    { and $m0, $m0, 7 ; uput $FP_CLR, $a0 }
+    ld32 $m1, ARG(4)
+    setzi $m3, SIXTH
+    add $m2, $m1, $m1
+    sub $m2, $m2, $m0
+    add $m2, $m2, 5
+    mul $m2, $m2, $m3
+    shr $m2, $m2, SIXTH_SHIFT
+    brz $m2, reduce_panels_\name\()_exit
+    mul $m3, $m2, 96
+    shl $m7, $m1, 5
+    sub $m8, $m7, $m3
+    st32 $m8, SCRATCH(6)
+    .if \f8
+    sub $m8, $m8, $m3
+    st32 $m8, SCRATCH(7)
+    sub $m7, 16, $m3
+    ld32 $a0, ARG(6 + \residual + \bias)
+    { nop ; uput $FP_SCL, $a0 }
+    { nop ; setzi $a0, 3 }
+    { nop ; uput $FP_NFMT, $a0 }
+    .else
+    .endif
+    .if \gelu
+    { nop ; setzi $a0, GELU_BOUNDS_LO }
+    { nop ; or $a0, $a0, GELU_BOUNDS_HI }
+    { st32 $a0, SCRATCH(4) ; setzi $a1, GELU_HALF_ONE_LO }
+    { nop ; or $a1, $a1, GELU_HALF_ONE_HI }
+    { st32 $a1, SCRATCH(5) ; setzi $a0, GELU_TAS_LO }
+    { nop ; or $a0, $a0, GELU_TAS_HI }
+    { nop ; uput $TAS, $a0 }
+    .endif
+    ld32 $m11, ARG(5)
+    ld32 $m4, ARG(3)
+    mul $m1, $m1, $m11
+    add $m1, $m1, $m1
+    mul $m8, $m1, $m4
+    shl $m8, $m8, 4
+    sub $m8, 96, $m8
+    .if \bias
+    and $m9, $m0, 1
+    shl $m9, $m9, 4
+    ld32 $m6, ARG(6 + \residual)
+    add $m6, $m6, $m9
+    .endif
+    ld32 $m10, ARG(0)
+    .if \f8
+    shr $m9, $m0, 1
+    shl $m9, $m9, 5
+    add $m10, $m10, $m9
+    and $m9, $m0, 1
+    shl $m9, $m9, 3
+    add $m10, $m10, $m9
+    shl $m9, $m0, 4
+    .else
+    shl $m9, $m0, 4
+    add $m10, $m10, $m9
+    .endif
+    .if \residual
+    ld32 $m5, ARG(6)
+    add $m5, $m5, $m9
+    .endif
+    ld32 $m0, ARG(1)
+    add $m0, $m0, $m9
+    ld32 $m3, ARG(2)
+    add $m9, $m9, $m3
+    add $m2, $m2, -1
+    add $m11, $m11, -1
+    .align 8
+reduce_panels_\name\()_panel:
+    mov $m3, $m2
+    .align 8
+reduce_panels_\name\()_vector:
+    .if \residual
+    { ld128step $a0:3, $m15, $m5+=, 6 ; fnop }
+    .endif
+    .if \bias
+    .if \residual
+    { ld128 $a0:3, $m6, $m15, 0 ; f16v8acc $a0:3 }
+    .else
+    { ld128 $a0:3, $m6, $m15, 0 ; fnop }
+    .endif
+    .endif
+    .if \residual + \bias
+    { ld128step $a0:3, $m15, $m0+=, 6 ; f16v8acc $a0:3 }
+    .else
+    { ld128step $a0:3, $m15, $m0+=, 6 ; fnop }
+    .endif
+    { rpt $m4, 0 ; fnop }
+    { ld128step $a0:3, $m15, $m9+=, $m1 ; f16v8acc $a0:3 }
+    { add $m9, $m9, $m8 ; f16v8acc $a0:3 }
+    .if \gelu
+    PANEL_GELU
+    .if \f8
+    { nop ; f16v4mul $a2:3, $a2:3, $a6:7 }
+    { nop ; f16v8tof8 $a4:5, $a0:3 }
+    st64step $a4:5, $m15, $m10+=, 12
+    .else
+    { st64step $a0:1, $m15, $m10+=, 1 ; f16v4mul $a2:3, $a2:3, $a6:7 }
+    st64step $a2:3, $m15, $m10+=, 11
+    .endif
+    .else
+    { nop ; f16v2gina $a4, $azero, 0 }
+    { nop ; f16v2gina $a5, $azero, 0 }
+    .if \f8
+    { nop ; f16v2gina $a6, $azero, 0 }
+    { nop ; f16v2gina $a7, $azero, 0 }
+    { nop ; f16v8tof8 $a0:1, $a4:7 }
+    st64step $a0:1, $m15, $m10+=, 12
+    .else
+    { st64step $a4:5, $m15, $m10+=, 1 ; f16v2gina $a6, $azero, 0 }
+    { nop ; f16v2gina $a7, $azero, 0 }
+    st64step $a6:7, $m15, $m10+=, 11
+    .endif
+    .endif
+    brnzdec $m3, reduce_panels_\name\()_vector
+    ld32 $m3, SCRATCH(6)
+    add $m0, $m0, $m3
+    add $m9, $m9, $m3
+    .if \residual
+    add $m5, $m5, $m3
+    .endif
+    .if \bias
+    add $m6, $m6, 32
+    .endif
+    .if \f8
+    ld32 $m3, SCRATCH(7)
+    add $m10, $m10, $m7
+    sub $m7, $m3, $m7
+    .else
+    add $m10, $m10, $m3
+    .endif
+    brnzdec $m11, reduce_panels_\name\()_panel
+reduce_panels_\name\()_exit:
+    exitz $m15
+.endm
+
+REDUCE_PANELS r, 1, 0, 0, 0
+REDUCE_PANELS b, 0, 1, 0, 0
+REDUCE_PANELS rb, 1, 1, 0, 0
+REDUCE_PANELS g, 0, 0, 1, 0
+REDUCE_PANELS bg, 0, 1, 1, 0
+REDUCE_PANELS q, 0, 0, 0, 1
+REDUCE_PANELS bq, 0, 1, 0, 1
+REDUCE_PANELS gq, 0, 0, 1, 1
+REDUCE_PANELS bgq, 0, 1, 1, 1

@@ -1,0 +1,135 @@
+/* ipu-stack kernel-cycles: one call on the tile model, or all published rows. */
+#include "cli/cli.h"
+#include "cli/kernel_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool shape_parse(const char *name, const char *shape, struct kernel_spec *ret,
+                        GError **error) {
+    struct kernel_spec spec = {0};
+    if (!kernel_find(name, &spec.kernel)) {
+        diag_set(error, KERNEL_UNKNOWN, name);
+        return false;
+    }
+    g_auto(GStrv) parts = g_strsplit(shape ? shape : "", ",", KERNEL_MAX_PARAMS + 1);
+    const uint32_t n = g_strv_length(parts);
+    for (uint32_t i = 0; i < n; i++) {
+        char *end;
+        const gint64 v = g_ascii_strtoll(parts[i], &end, 0);
+        const bool fits = v >= INT32_MIN && v <= UINT32_MAX;
+        if (i >= KERNEL_MAX_PARAMS || end == parts[i] || *end || !fits) {
+            diag_set(error, KERNEL_CHECK, name, "--shape takes up to 8 numbers with commas");
+            return false;
+        }
+        spec.p[i] = (uint32_t)v;
+    }
+    *ret = spec;
+    return true;
+}
+
+static void print_parameters(const struct kernel_spec *spec) {
+    for (uint32_t i = 0; i < KERNEL_MAX_PARAMS; i++) {
+        const char *name = kernel_param_name(spec->kernel, i);
+        if (name) printf(" %s=%" PRId32, name, (int32_t)spec->p[i]);
+    }
+}
+
+static void print_run(const struct kernel_run *run, bool json) {
+    const double useful = run->needs.useful_work
+                              ? (double)run->needs.useful_work / (double)run->sampled_cycles
+                              : 0;
+    if (json) {
+        printf("{\"kernel\":\"%s\",\"shape\":{", kernel_name(run->spec.kernel));
+        const char *comma = "";
+        for (uint32_t i = 0; i < KERNEL_MAX_PARAMS; i++) {
+            const char *name = kernel_param_name(run->spec.kernel, i);
+            if (!name) continue;
+            printf("%s\"%s\":%" PRId32, comma, name, (int32_t)run->spec.p[i]);
+            comma = ",";
+        }
+        printf("},\"measured_cycles\":%" PRIu64 ",\"call_cycles\":%" PRIu64
+               ",\"closed_form_cycles\":%" PRIu64 ",\"useful\":%.4f}\n",
+               run->sampled_cycles, run->call_cycles, run->closed_form_cycles, useful);
+        return;
+    }
+    printf("%s", kernel_name(run->spec.kernel));
+    print_parameters(&run->spec);
+    printf("\n  measured, counter to counter  %8" PRIu64 " cycles\n", run->sampled_cycles);
+    printf("  the call alone (lane %u)       %8" PRIu64 "\n", run->call_lane, run->call_cycles);
+    printf("  closed form                   %8" PRIu64 "\n", run->closed_form_cycles);
+    if (run->needs.useful_work) printf("  useful work                   %8.1f %%\n", 100 * useful);
+}
+
+static int cycles_one(const char *name, const char *shape, const struct kernel_run_options *options,
+                      bool json) {
+    struct kernel_spec spec;
+    GError *error = NULL;
+    if (!shape_parse(name, shape, &spec, &error)) return cli_fail("kernel-cycles", error);
+    struct kernel_run *run = kernel_run_new(&spec, options, &error);
+    if (!run) return cli_fail("kernel-cycles", error);
+    int status = CLI_OK;
+    if (run->faulted) {
+        fprintf(stderr, "ipu-stack kernel-cycles: %s\n", run->fault);
+        status = CLI_DEVICE_FAULT;
+    } else {
+        print_run(run, json);
+        uint32_t first = 0;
+        for (uint32_t i = 0; i < run->needs.n_operands; i++) {
+            const uint32_t wrong = kernel_run_wrong(run, i, &first);
+            if (!wrong) continue;
+            fprintf(stderr, "ipu-stack kernel-cycles: operand %u: %u of %u bytes differ from the twin, "
+                            "first at %u\n", i, wrong, run->needs.operand[i].bytes, first);
+            status = CLI_CHECK_FAILED;
+        }
+        const uint32_t stray = kernel_run_stray(run, &first);
+        if (stray) {
+            fprintf(stderr, "ipu-stack kernel-cycles: %u bytes outside of the result changed, first at "
+                            "0x%x\n", stray, first);
+            status = CLI_CHECK_FAILED;
+        }
+    }
+    kernel_run_free(run);
+    return status;
+}
+
+static void list_kernels(void) {
+    for (uint32_t k = 0; k < N_KERNELS; k++) {
+        printf("%-20s %-20s", kernel_name(k), kernel_source(k));
+        for (uint32_t i = 0; i < KERNEL_MAX_PARAMS; i++)
+            if (kernel_param_name(k, i)) printf("%s%s", i ? "," : "", kernel_param_name(k, i));
+        putchar('\n');
+    }
+}
+
+int cmd_kernel_cycles(int argc, char **argv) {
+    gboolean json = false, in_place = false, high = false, random = false;
+    gchar *shape = NULL;
+    const GOptionEntry entries[] = {
+        {"shape", 0, 0, G_OPTION_ARG_STRING, &shape, "Parameters in the order of the list", "A,B,..."},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object", NULL},
+        {"in-place", 0, 0, G_OPTION_ARG_NONE, &in_place, "Outputs on the inputs they may alias", NULL},
+        {"interleaved", 0, 0, G_OPTION_ARG_NONE, &high, "Operands in the interleaved region", NULL},
+        {"random", 0, 0, G_OPTION_ARG_NONE, &random, "Random data instead of uniform", NULL},
+        {0}};
+    bool done;
+    if (!cli_options(&argc, &argv, entries, "[KERNEL]",
+                     "Without KERNEL: lists the kernels and their parameters.", &done))
+        return CLI_WRONG_INPUT;
+    if (done) return CLI_OK;
+    if (argc < 2) {
+        list_kernels();
+        return CLI_OK;
+    }
+    const struct kernel_run_options options = {
+        .data = random ? KERNEL_DATA_RANDOM : KERNEL_DATA_UNIFORM,
+        .seed = 1,
+        .in_place = in_place,
+        .high = high,
+        .exact_lane = true,
+    };
+    const int status = cycles_one(argv[1], shape, &options, json);
+    g_free(shape);
+    return status;
+}

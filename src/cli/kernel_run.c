@@ -1,0 +1,342 @@
+/* Runs one call. Operands that must be separate get memory elements of their own; all others follow
+ * each other with 64 untouched bytes between them. The program is assembled from text and linked with
+ * the kernels' objects, of which only the reachable sections are kept. */
+#include "cli/kernel_run.h"
+
+#include "numeric/num_kernel.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    RUN_SAMPLE_WORDS = TARGET_COMPLETION_WORD, /* two words */
+    RUN_STANDARD_BASE = 0x5c000,
+    RUN_GAP = 64,
+    RUN_MAX_CYCLES = 100 * 1000 * 1000,
+};
+
+static const char *const data_names[KERNEL_N_DATA] = {"random", "uniform", "extreme", "subnormal",
+                                                      "zero"};
+const char *kernel_data_name(enum kernel_data data) { return data_names[data]; }
+
+/* --- Twins. --- */
+
+struct run_twin {
+    uint32_t kernel;
+    num_kernel_twin *twin;
+};
+static const struct run_twin run_twins[] = {
+#define TWIN(name, function) {KERNEL_##name, function},
+#include "cli/kernel_twin.def"
+#undef TWIN
+};
+
+static num_kernel_twin *run_twin_of(uint32_t kernel) {
+    for (size_t i = 0; i < ARRAY_LEN(run_twins); i++)
+        if (run_twins[i].kernel == kernel) return run_twins[i].twin;
+    return NULL;
+}
+
+/* --- Placement. --- */
+
+static uint32_t run_next_element(uint32_t address) {
+    const uint32_t element = target_element(address);
+    return target_element_base(element) == address ? address : target_element_base(element + 1);
+}
+
+static bool run_is_separate(const struct kernel_needs *n, uint32_t i) {
+    for (uint32_t j = 0; j < n->n_operands; j++)
+        if ((n->separate[i] >> j & 1) || (n->separate[j] >> i & 1)) return true;
+    return false;
+}
+
+static bool run_place(struct kernel_run *run, GError **error) {
+    const struct kernel_needs *n = &run->needs;
+    uint32_t cursor[2] = {RUN_STANDARD_BASE, TARGET_REGION1_BASE};
+    for (uint32_t i = n->n_operands; i-- > 0;) { /* inputs first: outputs may follow them */
+        const struct kernel_operand *o = &n->operand[i];
+        bool aliased = false;
+        for (uint32_t j = 0; run->options.in_place && j < n->n_operands; j++)
+            if (j > i && (n->alias[i] >> j & 1)) {
+                run->address[i] = run->address[j];
+                aliased = true;
+            }
+        if (aliased) continue;
+        const uint32_t size = o->bytes + o->tail_bytes;
+        uint32_t region = o->memory == KERNEL_MEMORY_INTERLEAVED || run->options.high;
+        if (o->memory == KERNEL_MEMORY_STANDARD) region = 0;
+        if (region == 0 && cursor[0] + size + 2 * TARGET_ELEMENT_BYTES > TARGET_REGION1_BASE &&
+            o->memory == KERNEL_MEMORY_ANY)
+            region = 1;
+        uint32_t address = align_up_u32(cursor[region], RUN_GAP);
+        if (run_is_separate(n, i)) address = run_next_element(address);
+        address += run->options.offset * o->align;
+        run->address[i] = align_up_u32(address, o->align);
+        uint32_t end = run->address[i] + size;
+        if (run_is_separate(n, i)) end = run_next_element(end);
+        cursor[region] = end + RUN_GAP;
+        const uint32_t limit = region ? TARGET_SRAM_END : TARGET_REGION1_BASE;
+        if (run->address[i] + size > limit) {
+            diag_set(error, KERNEL_CHECK, kernel_name(run->spec.kernel),
+                     "the operands do not fit on one tile");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- Data. --- */
+
+static float run_value(const struct kernel_run_options *o, uint32_t operand, uint64_t index) {
+    const uint64_t stream = operand + 1;
+    const float v = rand_normal(o->seed, stream, index);
+    switch (o->data) {
+    case KERNEL_DATA_UNIFORM: return 0.75f;
+    case KERNEL_DATA_EXTREME: return v * 8192;
+    case KERNEL_DATA_SUBNORMAL: return v * 3e-6f;
+    case KERNEL_DATA_ZERO: return v < 0 ? -0.0f : 0.0f;
+    default: return v;
+    }
+}
+
+static void run_fill(struct kernel_run *run, uint32_t i) {
+    const struct kernel_operand *o = &run->needs.operand[i];
+    const struct kernel_run_options *opt = &run->options;
+    uint8_t *bytes = sram_at(run->sram, 0, run->address[i]);
+    const enum kernel_format format = (enum kernel_format)o->format;
+    if (format == KERNEL_F16)
+        for (uint32_t e = 0; e < o->bytes / 2; e++) {
+            const uint16_t h = num_f16_from_f32(run_value(opt, i, e));
+            memcpy(bytes + 2 * e, &h, 2);
+        }
+    else if (format == KERNEL_F32)
+        for (uint32_t e = 0; e < o->bytes / 4; e++) {
+            const float v = run_value(opt, i, e);
+            memcpy(bytes + 4 * e, &v, 4);
+        }
+    else if (format == KERNEL_F8)
+        for (uint32_t e = 0; e < o->bytes; e++)
+            bytes[e] = num_f8_from_f32(run_value(opt, i, e), NUM_F143, 0);
+    else
+        for (uint32_t e = 0; e < o->bytes; e++) bytes[e] = (uint8_t)rand_u64(opt->seed, i, e);
+    sram_mark_written(run->sram, 0, run->address[i], o->bytes);
+}
+
+static bool run_aliases_input(const struct kernel_run *run, uint32_t i) {
+    for (uint32_t j = 0; j < run->needs.n_operands; j++)
+        if (j != i && run->address[j] == run->address[i] && run->needs.operand[j].bytes &&
+            (run->needs.operand[j].access & KERNEL_READ))
+            return true;
+    return false;
+}
+
+static void run_prepare(struct kernel_run *run) {
+    for (uint32_t i = 0; i < run->needs.n_operands; i++) {
+        const struct kernel_operand *o = &run->needs.operand[i];
+        if (o->access & KERNEL_READ) run_fill(run, i);
+    }
+    for (uint32_t i = 0; i < run->needs.n_operands; i++) {
+        const struct kernel_operand *o = &run->needs.operand[i];
+        if (!(o->access & KERNEL_READ) && !run_aliases_input(run, i))
+            memset(sram_at(run->sram, 0, run->address[i]), 0xa5, o->bytes); /* unwritten */
+        if (o->tail_bytes) tile_tail_add(&run->tile, run->address[i] + o->bytes, o->tail_bytes);
+    }
+    run->before = g_memdup2(sram_at(run->sram, 0, TARGET_SRAM_BASE), SRAM_BYTES);
+}
+
+static void run_expect(struct kernel_run *run) {
+    num_kernel_twin *twin = run_twin_of(run->spec.kernel);
+    if (!twin) return;
+    void *op[KERNEL_MAX_OPERANDS] = {0};
+    for (uint32_t i = 0; i < run->needs.n_operands; i++) {
+        run->expected[i] =
+            g_memdup2(sram_at(run->sram, 0, run->address[i]), MAX(run->needs.operand[i].bytes, 1));
+        op[i] = run->expected[i];
+    }
+    twin(run->spec.p, op);
+}
+
+/* --- Program. --- */
+
+static GString *run_program(const struct kernel_run *run) {
+    GString *s = g_string_new(".section .text.run, \"ax\"\n.supervisor\n.globl run_start\nrun_start:\n");
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
+        g_string_append_printf(s, "setzi $m0, %u\nput $WORKER%u_BASE, $m0\n",
+                               (uint32_t)TARGET_WORKER_STACK_BASE + w * TARGET_WORKER_STACK_BYTES, w);
+    g_string_append_printf(s,
+                           "setzi $m0, 4\nput $FP_ICTL, $m0\nsetzi $m11, %u\nsetzi $m8, %u\n"
+                           "call $m9, runtime_sample\n",
+                           (uint32_t)TARGET_SUPERVISOR_STACK_TOP, (uint32_t)RUN_SAMPLE_WORDS);
+    for (uint32_t i = 0; i < run->n_registers; i++)
+        g_string_append_printf(s, "setzi $m%u, %u\n", i + 2, run->registers[i]);
+    g_string_append_printf(s,
+                           ".globl run_call\nrun_call:\ncall $m10, %s\n.globl run_behind\n"
+                           "run_behind:\nsetzi $m8, %u\ncall $m9, runtime_sample\nbr $m15\n",
+                           kernel_symbol(&run->spec), (uint32_t)RUN_SAMPLE_WORDS + 4);
+    return s;
+}
+
+static struct isa_image *run_link(const struct kernel_run *run, GError **error) {
+    struct isa_messages messages = {0};
+    isa_messages_init(&messages);
+    GString *text = run_program(run);
+    GPtrArray *objects = g_ptr_array_new_with_free_func((GDestroyNotify)isa_object_free);
+    struct isa_object *program = isa_asm_source(text->str, text->len, "run.s", NULL, &messages);
+    g_string_free(text, true);
+    if (program) g_ptr_array_add(objects, program);
+    size_t n;
+    const struct kernel_object *kernels = kernel_objects(&n);
+    for (size_t i = 0; program && i < n; i++) {
+        struct isa_object *o =
+            isa_object_read(kernels[i].bytes, kernels[i].size, kernels[i].name, error);
+        if (!o) break;
+        g_ptr_array_add(objects, o);
+    }
+    struct isa_image *image = NULL;
+    if (objects->len == n + 1) {
+        const char *roots[] = {"run_start"};
+        const struct isa_layout layout = {.entry = "run_start", .roots = roots, .n_roots = 1};
+        image = isa_link((struct isa_object *const *)objects->pdata, objects->len, &layout,
+                         &messages);
+    }
+    if (!image && error && !*error) {
+        GString *report = g_string_new(NULL);
+        isa_messages_print(&messages, report);
+        diag_set(error, KERNEL_CHECK, kernel_name(run->spec.kernel), report->str);
+        g_string_free(report, true);
+    }
+    g_ptr_array_unref(objects);
+    isa_messages_clear(&messages);
+    return image;
+}
+
+static void run_load(struct kernel_run *run) {
+    for (guint i = 0; i < run->image->segments->len; i++) {
+        const struct isa_segment *s = &g_array_index(run->image->segments, struct isa_segment, i);
+        if (!s->bytes || s->size == 0) continue;
+        memcpy(sram_at(run->sram, 0, s->address), s->bytes, s->size);
+        sram_mark_written(run->sram, 0, s->address, s->size);
+    }
+}
+
+/* --- Running. --- */
+
+struct run_watch {
+    uint32_t call, behind;
+    uint64_t call_cycle, behind_cycle;
+};
+
+static bool run_observe(void *user, const struct tile *t, uint32_t context, uint32_t pc,
+                        uint64_t cycle) {
+    (void)t;
+    struct run_watch *watch = user;
+    if (context != 0) return false;
+    if (pc == watch->call) watch->call_cycle = cycle;
+    if (pc == watch->behind) watch->behind_cycle = cycle;
+    return false;
+}
+
+static void run_execute(struct kernel_run *run) {
+    struct run_watch watch = {0};
+    if (run->options.exact_lane) {
+        watch.call = isa_image_find(run->image, "run_call")->address;
+        watch.behind = isa_image_find(run->image, "run_behind")->address;
+        run->tile.observer = run_observe;
+        run->tile.observer_user = &watch;
+    }
+    tile_start(&run->tile, run->image->entry, 0);
+    const enum tile_stop_reason reason = tile_run(&run->tile, RUN_MAX_CYCLES);
+    run->call_cycles = watch.behind_cycle - watch.call_cycle;
+    run->call_lane = (uint32_t)(watch.call_cycle % TARGET_LANE_CYCLES);
+    if (reason == TILE_STOP_DONE) return;
+    run->faulted = true;
+    GString *s = g_string_new(NULL);
+    if (reason == TILE_STOP_FAULT) {
+        tile_fault_print(&run->tile, &run->tile.fault, s);
+        const char *file;
+        const uint32_t line = isa_image_line(run->image, run->tile.fault.pc, &file);
+        if (file) g_string_append_printf(s, " at %s:%u", file, line);
+    } else {
+        g_string_append_printf(s, "the program stopped with reason %d at 0x%x", (int)reason,
+                               run->tile.stop.pc);
+    }
+    run->fault = g_string_free(s, false);
+}
+
+static void run_measure(struct kernel_run *run) {
+    uint32_t sample[2];
+    memcpy(sample, sram_at(run->sram, 0, RUN_SAMPLE_WORDS), sizeof sample);
+    run->sampled_cycles = sample[1] - sample[0];
+    run->closed_form_cycles = run->options.exact_lane
+                                  ? kernel_cycles_lane(&run->spec, run->call_lane)
+                                  : kernel_cycles(&run->spec);
+}
+
+struct kernel_run *kernel_run_new(const struct kernel_spec *spec,
+                                  const struct kernel_run_options *options, GError **error) {
+    struct kernel_run *run = g_new0(struct kernel_run, 1);
+    run->spec = *spec;
+    run->options = *options;
+    run->config = (struct tile_config){.standalone = true,
+                                       .exp_slots = (uint8_t)options->exp_slots};
+    run->sram = sram_new(1);
+    tile_init(&run->tile, &run->config, run->sram, 0);
+    tile_reset(&run->tile);
+    if (!kernel_describe(spec, &run->needs, error) || !run_place(run, error) ||
+        !kernel_bind(spec, run->address, run->registers, &run->n_registers, error) ||
+        !(run->image = run_link(run, error))) {
+        kernel_run_free(run);
+        return NULL;
+    }
+    run_load(run);
+    run_prepare(run);
+    run_expect(run);
+    run_execute(run);
+    run_measure(run);
+    return run;
+}
+
+void kernel_run_free(struct kernel_run *run) {
+    if (!run) return;
+    for (uint32_t i = 0; i < KERNEL_MAX_OPERANDS; i++) g_free(run->expected[i]);
+    if (run->image) isa_image_free(run->image);
+    tile_free(&run->tile);
+    sram_free(run->sram);
+    g_free(run->before);
+    g_free(run->fault);
+    g_free(run);
+}
+
+uint32_t kernel_run_wrong(const struct kernel_run *run, uint32_t operand, uint32_t *ret_first) {
+    const struct kernel_operand *o = &run->needs.operand[operand];
+    if (!(o->access & KERNEL_WRITE) || !run->expected[operand]) return 0;
+    const uint8_t *got = sram_at(run->sram, 0, run->address[operand]);
+    uint32_t wrong = 0;
+    for (uint32_t b = 0; b < o->bytes; b++) {
+        if (got[b] == run->expected[operand][b]) continue;
+        if (wrong++ == 0) *ret_first = b;
+    }
+    return wrong;
+}
+
+static bool run_may_change(const struct kernel_run *run, uint32_t address) {
+    if (address >= RUN_SAMPLE_WORDS && address < TARGET_SUPERVISOR_STACK_TOP) return true;
+    for (uint32_t i = 0; i < run->needs.n_operands; i++) {
+        const struct kernel_operand *o = &run->needs.operand[i];
+        if ((o->access & KERNEL_WRITE) && address >= run->address[i] &&
+            address < run->address[i] + o->bytes)
+            return true;
+    }
+    return false;
+}
+
+uint32_t kernel_run_stray(const struct kernel_run *run, uint32_t *ret_address) {
+    const uint8_t *after = sram_at(run->sram, 0, TARGET_SRAM_BASE);
+    uint32_t stray = 0;
+    for (uint32_t b = 0; b < SRAM_BYTES; b++) {
+        if (after[b] == run->before[b] || run_may_change(run, TARGET_SRAM_BASE + b)) continue;
+        if (stray++ == 0) *ret_address = TARGET_SRAM_BASE + b;
+    }
+    return stray;
+}

@@ -1,0 +1,41 @@
+/* num_kernel: plain C twins of the kernels in device/, bit for bit where the kernel's head comment
+ * defines its numerics. They work on the physical arrays of one tile, in the kernel's layouts.
+ *
+ * In:   p = the parameters of the call as named in kernel.def; op = its operands, outputs first, as
+ *       host memory (little-endian, as in SRAM).
+ * Out:  the outputs. Operands that alias on the tile may be the same memory.
+ * Errors: none; shapes must be valid (kernel_describe).
+ * Threads: pure.
+ */
+#ifndef IPU_NUMERIC_NUM_KERNEL_H
+#define IPU_NUMERIC_NUM_KERNEL_H
+
+#include "numeric/num_format.h"
+
+typedef void num_kernel_twin(const uint32_t *p, void *const *op);
+
+num_kernel_twin num_kernel_gemm_f16, num_kernel_gemm_f8;
+num_kernel_twin num_kernel_reduce_f16;
+num_kernel_twin num_kernel_gelu_f16;
+num_kernel_twin num_kernel_copy, num_kernel_fill;
+
+/* One quad or element of the tanh form with a clamped polynomial, as gelu_f16 rounds it. */
+uint16_t num_kernel_gelu(uint16_t x);
+
+/* --- Half arithmetic as the auxiliary pipe does it: one rounding, nearest even, saturating. --- */
+
+static inline uint16_t num_h(double v) {
+    uint32_t flags = 0;
+    return num_f16_from_f64(v, NUM_DEFAULT, 0, &flags);
+}
+static inline uint16_t num_h_add(uint16_t a, uint16_t b) {
+    return num_h((double)num_f16_to_f32(a) + num_f16_to_f32(b));
+}
+static inline uint16_t num_h_sub(uint16_t a, uint16_t b) {
+    return num_h((double)num_f16_to_f32(a) - num_f16_to_f32(b));
+}
+static inline uint16_t num_h_mul(uint16_t a, uint16_t b) {
+    return num_h((double)num_f16_to_f32(a) * num_f16_to_f32(b));
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* Twin of the products: per K group the F32 accumulator starts at the stored half (or zero), takes
+ * four sums of four (F8: eight) exact products, and is rounded to half (isa 4.7, model A). */
+#include "numeric/num_kernel.h"
+
+#include <math.h>
+
+struct gemm {
+    uint16_t *out;
+    const uint8_t *left, *right; /* 32-byte rows; 512-byte panels */
+    uint32_t rows, groups, columns;
+    bool accumulate, f8;
+    double scale; /* 2^(sum of exponents) */
+};
+
+/* The four values that one call multiplies: sums in binary64, as the unit is modelled. */
+static double gemm_dot(const struct gemm *g, const uint8_t *x, const uint8_t *w) {
+    double p[8];
+    if (!g->f8) {
+        const uint16_t *xh = (const uint16_t *)(const void *)x;
+        const uint16_t *wh = (const uint16_t *)(const void *)w;
+        for (uint32_t i = 0; i < 4; i++)
+            p[i] = (double)num_f16_to_f32(xh[i]) * num_f16_to_f32(wh[i]);
+        return (p[0] + p[1]) + (p[2] + p[3]);
+    }
+    for (uint32_t i = 0; i < 8; i++)
+        p[i] = num_f8_to_f64(x[i], NUM_F143, 0) * num_f8_to_f64(w[i], NUM_F143, 0);
+    return (((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]))) * g->scale;
+}
+
+static uint16_t gemm_element(const struct gemm *g, uint32_t row, uint32_t column, uint16_t old) {
+    uint16_t h = old;
+    for (uint32_t k = 0; k < g->groups; k++) {
+        const uint8_t *x = g->left + ((size_t)k * g->rows + row) * 32;
+        const uint8_t *w =
+            g->right + ((size_t)(column / 16) * g->groups + k) * 512 + column % 16 * 32;
+        float acc = k == 0 && !g->accumulate ? 0.0f : num_f16_to_f32(h);
+        for (uint32_t phase = 0; phase < 4; phase++)
+            acc = num_f32_round((double)acc + gemm_dot(g, x + 8 * phase, w + 8 * phase));
+        h = num_h(acc);
+    }
+    return h;
+}
+
+static void gemm_run(const struct gemm *g) {
+    for (uint32_t j = 0; j < g->columns; j++)
+        for (uint32_t r = 0; r < g->rows; r++)
+            for (uint32_t c = 0; c < 16; c++) {
+                uint16_t *o = &g->out[((size_t)j * g->rows + r) * 16 + c];
+                *o = gemm_element(g, r, 16 * j + c, g->accumulate ? *o : 0);
+            }
+}
+
+void num_kernel_gemm_f16(const uint32_t *p, void *const *op) {
+    const struct gemm g = {.out = op[0], .left = op[1], .right = op[2], .rows = p[0],
+                           .groups = p[1] / 16, .columns = p[2] / 16, .accumulate = p[3] != 0};
+    gemm_run(&g);
+}
+
+void num_kernel_gemm_f8(const uint32_t *p, void *const *op) {
+    const struct gemm g = {.out = op[0], .left = op[1], .right = op[2], .rows = p[0],
+                           .groups = p[1] / 32, .columns = p[2] / 16, .accumulate = p[3] != 0,
+                           .f8 = true, .scale = ldexp(1, (int32_t)p[5])};
+    gemm_run(&g);
+}
