@@ -261,7 +261,9 @@ static inline const struct slow_item *slow_arrival(const struct slow_phase *p,
 static inline void slow_receive(struct slow_phase *p, uint32_t i, const struct fabric_tile *t) {
     const struct slow_tile *r = &p->tiles[i];
     uint32_t cursor = t->csr.incoming_delta;
-    for (int64_t z = 0; z < (int64_t)r->slots + 120; z++) {
+    const struct slow_tile *partner = slow_find(p, r->phys ^ 2); /* its pair mux may hold for longer */
+    const int64_t end = partner == NULL ? r->slots : MAX(r->slots, partner->slots);
+    for (int64_t z = 0; z < end + 120; z++) {
         if (z < r->slots && r->ptr[z] != UINT32_MAX) cursor = 4 * r->ptr[z];
         uint32_t from;
         int64_t slot;

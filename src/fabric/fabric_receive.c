@@ -156,7 +156,7 @@ struct span {
 };
 static struct span line_span(const struct control *v, uint32_t n, uint32_t i, uint32_t entry,
                              uint32_t end) {
-    struct span s = {.from = i == 0 ? INT32_MIN : v[i - 1].slot,
+    struct span s = {.from = i == 0 ? INT32_MIN : (int64_t)v[i - 1].slot,
                      .to = i < n ? v[i].slot : end,
                      .value = i == 0 ? entry : v[i - 1].value};
     if (s.to < s.from) s.to = s.from;

@@ -1,0 +1,3 @@
+/* The same with many more mutations. */
+#define MUTATIONS 300
+#include "test_fabric_mutations.c"
