@@ -90,11 +90,10 @@ static void find_part(struct walk *w, const uint32_t y[3]) {
                                                   (y[a] < w->ss.end[a] || w->identity);
         if (inside) return;
     }
-    uint32_t extent[3], index[PROGRAM_N_AXES] = {0};
+    uint32_t extent[3], index[PROGRAM_N_AXES], z[3];
     extents_of(w->s, extent);
-    for (uint32_t a = 0; a < 3; a++)
-        index[a] = program_part_of(extent[a], w->s->layout.grain[a], w->s->layout.count[a],
-                                   MIN(y[a], extent[a] - 1));
+    for (uint32_t a = 0; a < 3; a++) z[a] = MIN(y[a], extent[a] - 1);
+    program_find(w->s, z, index);
     program_shard_at(w->s, program_shard_number(w->s, index), &w->ss);
     w->n_sd = program_digits(&w->s->layout, &w->ss, w->sd);
     w->ss_valid = true;
@@ -141,8 +140,14 @@ static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct run 
     if (!padding && run_axis < 3) *n = MIN(*n, w->ss.end[run_axis] - y[run_axis]);
     const uint32_t offset = program_offset(&w->s->layout, &w->ss, at);
     const struct program_layout *sl = &w->s->layout;
-    const uint32_t windows = sl->count[PROGRAM_WINDOW];
     uint32_t index[PROGRAM_N_AXES] = {w->ss.index[0], w->ss.index[1], w->ss.index[2]};
+    if (sl->window_rows) { /* the cached shard is the window */
+        index[PROGRAM_WINDOW] = w->ss.index[PROGRAM_WINDOW];
+        r->shard = program_shard_number(w->s, index);
+        r->from = offset;
+        return true;
+    }
+    const uint32_t windows = sl->count[PROGRAM_WINDOW];
     const uint32_t i = program_part_of(w->ss.part_bytes, sl->window_grain, windows, offset);
     index[PROGRAM_WINDOW] = i;
     const uint32_t start = program_part_start(w->ss.part_bytes, sl->window_grain, windows, i);

@@ -54,7 +54,8 @@ void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *
 /* Cycles of moving `from`'s result to where `to` reads it, together with to's coefficients. */
 uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidate *from,
                           const struct plan_gemm *mt, const struct plan_candidate *to);
-uint64_t plan_coefficient_items(const struct plan_candidate *c);
+/* Receive slots of the in-phase when the left operand takes `left` of them. */
+uint64_t plan_in_items(const struct plan_candidate *c, uint64_t left);
 
 struct plan_path {
     const struct graph *g;

@@ -25,11 +25,13 @@ uint64_t plan_phase_cycles(uint64_t items, uint64_t message_words) {
     return PHASE_CYCLES + ROUTE_SLOTS + items + items / 50 + messages * MESSAGE_SLOTS_X16 / 16;
 }
 
-uint64_t plan_coefficient_items(const struct plan_candidate *c) {
-    if (c->r == 1) return 0;
+/* Receive slots of an in-phase. A home inside the buffer that the rest arrives in shares memory elements
+ * with it: its sends wait for the receives into those elements, but not for the left operand's. */
+uint64_t plan_in_items(const struct plan_candidate *c, uint64_t left) {
     const uint64_t words = c->right_bytes / 4;
-    if (c->home == PLAN_HOME_INSIDE) return words - words / c->r;
-    return c->pair_rows && c->r > 2 ? words / 2 : words;
+    if (c->r == 1) return left;
+    if (c->home == PLAN_HOME_INSIDE) return MAX(words, left + words - words / c->r);
+    return left + (c->pair_rows && c->r > 2 ? words / 2 : words);
 }
 
 static uint64_t left_items(const struct plan_candidate *c) {
@@ -111,7 +113,7 @@ static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
         const struct kernel_spec gelu = {KERNEL_GELU_F16, {owned}};
         c->pointwise_cycles = m->n_pointwise * kernel_cycles(&gelu);
     }
-    const uint64_t items = plan_coefficient_items(c) + (m->free_input ? 0 : left_items(c));
+    const uint64_t items = plan_in_items(c, m->free_input ? 0 : left_items(c));
     c->in_cycles = plan_phase_cycles(items, UINT32_MAX);
     c->fixed_cycles =
         c->product_cycles + c->partial_cycles + c->reduce_cycles + c->pointwise_cycles;
@@ -274,6 +276,6 @@ static uint64_t edge_messages(const struct plan_gemm *mf, const struct plan_cand
 uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidate *from,
                           const struct plan_gemm *mt, const struct plan_candidate *to) {
     (void)mt;
-    const uint64_t items = plan_coefficient_items(to) + left_items(to);
+    const uint64_t items = plan_in_items(to, left_items(to));
     return plan_phase_cycles(items, to->left_bytes / 4 / edge_messages(mf, from, to));
 }

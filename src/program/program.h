@@ -17,7 +17,9 @@
  *   AMP_BATCHED   [batch][col / m][row][col % m]          one AMP_LEFT matrix per batch index
  *   COEFF         [batch][col / 16][row / m][col % 16][row % m]        rows are K, cols are C
  *   COEFF_T       [batch][row / 16][col / m][row % 16][col % m]        rows are C, cols are K
- * The storage of a part may be cut into `windows` balanced runs of `window_grain` bytes: shards. A
+ * The storage of a part may be cut into `windows` balanced runs of `window_grain` bytes: shards. Or
+ * its box is cut into window_rows x window_cols sub-boxes (whole col pads; window number =
+ * col * window_rows + row), each with a storage of its own. A
  * value with partials > 1 holds that many summands of every element, one per partial index. A value
  * with replicas > 1 holds every shard on that many tiles.
  * Owner of (batch, row, col, partial, window, replica) = base + sum of index * stride: a logical
@@ -66,7 +68,8 @@ struct program_layout {
     uint32_t count[PROGRAM_N_AXES]; /* parts, partials, windows, replicas; all at least 1 */
     uint32_t grain[3];              /* elements, batch rows cols */
     uint32_t pad[3];                /* elements; pad[0] = 1 */
-    uint32_t window_grain;          /* bytes, a multiple of 8 */
+    uint32_t window_grain;          /* bytes, a multiple of 8; linear windows */
+    uint32_t window_rows, window_cols; /* 0, 0: linear; else their product is the window count */
     uint32_t base;
     uint32_t stride[PROGRAM_N_AXES];
 };
@@ -175,9 +178,9 @@ uint32_t program_add_repeat(struct program *p, const struct program_repeat *r);
 /* One part with its storage, and one window of it. */
 struct program_shard {
     uint32_t index[PROGRAM_N_AXES];
-    uint32_t start[3], end[3];  /* box, elements, logical */
+    uint32_t start[3], end[3];  /* box, elements, logical; of the sub-box if windows are boxes */
     uint32_t extent[3];         /* of the storage: end - start rounded up to pad */
-    uint32_t part_bytes;        /* whole storage of the part */
+    uint32_t part_bytes;        /* whole storage of that box */
     uint32_t window, bytes;     /* this shard: [window, window + bytes) of the storage */
     uint32_t tile;
 };
@@ -186,6 +189,9 @@ struct program_shard {
 uint32_t program_n_shards(const struct program_value *v);
 void program_shard_at(const struct program_value *v, uint32_t number, struct program_shard *ret);
 uint32_t program_shard_number(const struct program_value *v, const uint32_t *index);
+/* Indices of part and box window that hold coordinate y (linear windows: 0). */
+void program_find(const struct program_value *v, const uint32_t y[3],
+                  uint32_t ret_index[PROGRAM_N_AXES]);
 /* Balanced split: start of part i when `extent` is cut into n parts of whole grains. */
 uint32_t program_part_start(uint32_t extent, uint32_t grain, uint32_t n, uint32_t i);
 /* The part of an axis that holds coordinate x. */

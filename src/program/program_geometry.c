@@ -33,6 +33,32 @@ uint32_t program_shard_number(const struct program_value *v, const uint32_t *ind
     return n;
 }
 
+/* Narrows axis a of the box to sub-box i of n. */
+static void narrow(struct program_shard *s, uint32_t a, uint32_t grain, uint32_t n, uint32_t i) {
+    const uint32_t start = s->start[a], width = s->end[a] - start;
+    s->start[a] = start + program_part_start(width, grain, n, i);
+    s->end[a] = start + program_part_start(width, grain, n, i + 1);
+}
+
+void program_find(const struct program_value *v, const uint32_t y[3],
+                  uint32_t ret_index[PROGRAM_N_AXES]) {
+    const struct program_layout *l = &v->layout;
+    const uint32_t extents[3] = {v->batch, v->rows, v->cols};
+    uint32_t at[3], width[3];
+    for (uint32_t a = 0; a < PROGRAM_N_AXES; a++) ret_index[a] = 0;
+    for (uint32_t a = 0; a < 3; a++) {
+        const uint32_t i = program_part_of(extents[a], l->grain[a], l->count[a], y[a]);
+        const uint32_t start = program_part_start(extents[a], l->grain[a], l->count[a], i);
+        ret_index[a] = i;
+        at[a] = y[a] - start;
+        width[a] = program_part_start(extents[a], l->grain[a], l->count[a], i + 1) - start;
+    }
+    if (l->window_rows == 0) return;
+    const uint32_t row = program_part_of(width[1], 1, l->window_rows, at[1]);
+    const uint32_t col = program_part_of(width[2], l->pad[2], l->window_cols, at[2]);
+    ret_index[PROGRAM_WINDOW] = col * l->window_rows + row;
+}
+
 void program_shard_at(const struct program_value *v, uint32_t number, struct program_shard *ret) {
     const struct program_layout *l = &v->layout;
     const uint32_t extents[3] = {v->batch, v->rows, v->cols};
@@ -42,15 +68,23 @@ void program_shard_at(const struct program_value *v, uint32_t number, struct pro
         number /= l->count[i];
         ret->tile += ret->index[i] * l->stride[i];
     }
+    const uint32_t n = l->count[PROGRAM_WINDOW], w = ret->index[PROGRAM_WINDOW];
+    for (uint32_t a = 0; a < 3; a++) {
+        ret->start[a] = program_part_start(extents[a], l->grain[a], l->count[a], ret->index[a]);
+        ret->end[a] = program_part_start(extents[a], l->grain[a], l->count[a], ret->index[a] + 1);
+    }
+    if (l->window_rows) {
+        narrow(ret, 1, 1, l->window_rows, w % l->window_rows);
+        narrow(ret, 2, l->pad[2], l->window_cols, w / l->window_rows);
+    }
     ret->part_bytes = program_format_bytes(l->format);
     for (uint32_t a = 0; a < 3; a++) {
-        const uint32_t n = l->count[a], i = ret->index[a];
-        ret->start[a] = program_part_start(extents[a], l->grain[a], n, i);
-        ret->end[a] = program_part_start(extents[a], l->grain[a], n, i + 1);
         ret->extent[a] = ceil_div_u32(ret->end[a] - ret->start[a], l->pad[a]) * l->pad[a];
         ret->part_bytes *= ret->extent[a];
     }
-    const uint32_t n = l->count[PROGRAM_WINDOW], w = ret->index[PROGRAM_WINDOW];
+    ret->window = 0;
+    ret->bytes = ret->part_bytes;
+    if (l->window_rows) return;
     ret->window = program_part_start(ret->part_bytes, l->window_grain, n, w);
     ret->bytes = program_part_start(ret->part_bytes, l->window_grain, n, w + 1) - ret->window;
 }

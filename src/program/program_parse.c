@@ -108,6 +108,9 @@ static bool read_options(struct parser *s, struct program_value *v) {
             if (!read_i32(s, &e)) return false;
             if (e < -128 || e > 127) return fail(s, "an exponent");
             v->layout.exponent = (int8_t)e;
+        } else if (accept(s, "split")) {
+            if (!read_u32(s, &v->layout.window_rows) || !read_u32(s, &v->layout.window_cols))
+                return false;
         } else if (accept(s, "sequence")) {
             if (!read_u32(s, &v->sequence) || !expect(s, "step") || !read_u64(s, &v->step_sequence))
                 return false;

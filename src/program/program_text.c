@@ -4,7 +4,7 @@
  *   program NAME tiles 64
  *   value x.left f16 amp_left any shape 1 729 1152 parts 1 4 4 grain 1 1 16 pad 1 1 16
  *     partials 1 windows 1 of 32 replicas 90 owners 0 strides 0 360 90 0 0 1
- *     [exponent E] [sequence N step S] [inside NAME]
+ *     [split ROWS COLS] [exponent E] [sequence N step S] [inside NAME]
  *     [input|parameter|output NAME shape N D.. offset O steps B R C]
  *   copy y = x for OP why REASON [map INNER3 OUTER9 INNER9 OFFSET3]
  *   product y = a, w for OP why REASON [passes P]
@@ -51,6 +51,7 @@ static void print_value(const struct program *p, const struct program_value *v, 
                            l->count[PROGRAM_PARTIAL], l->count[PROGRAM_WINDOW], l->window_grain,
                            l->count[PROGRAM_REPLICA], l->base);
     print_u32s(out, "strides", l->stride, PROGRAM_N_AXES);
+    if (l->window_rows) g_string_append_printf(out, " split %u %u", l->window_rows, l->window_cols);
     if (l->exponent) g_string_append_printf(out, " exponent %d", l->exponent);
     if (v->sequence)
         g_string_append_printf(out, " sequence %u step %" G_GUINT64_FORMAT, v->sequence,

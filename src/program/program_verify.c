@@ -63,6 +63,9 @@ static bool check_layout(struct check *c, const struct program_value *v) {
     if (shards > UINT32_MAX / 2) return bad_value(c, v, "too many shards");
     if (l->window_grain == 0 || l->window_grain % 8)
         return bad_value(c, v, "the window grain is no multiple of 8 bytes");
+    if ((l->window_rows == 0) != (l->window_cols == 0) ||
+        (l->window_rows && l->window_rows * l->window_cols != l->count[PROGRAM_WINDOW]))
+        return bad_value(c, v, "the split of its windows is not their number");
     if (l->count[PROGRAM_WINDOW] == 1) return true;
     for (uint32_t i = 0; i < program_n_shards(v); i++) {
         struct program_shard s;
@@ -148,6 +151,10 @@ static bool same_parts(const struct program_value *a, const struct program_value
            a->layout.order == b->layout.order && a->layout.format == b->layout.format;
 }
 
+static bool boxes_or_whole(const struct program_value *v) {
+    return v->layout.window_rows || v->layout.count[PROGRAM_WINDOW] == 1;
+}
+
 static bool check_sum(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
     if (op->n_inputs < 1) return bad_op(c, op, "a sum needs an input");
@@ -177,6 +184,16 @@ static bool check_cast(struct check *c, const struct program_op *op) {
     const struct program_value *x = &c->p->values[op->inputs[0]];
     if (o->batch != x->batch || o->rows != x->rows || o->cols != x->cols)
         return bad_op(c, op, "output and input of a cast differ in shape");
+    if (!boxes_or_whole(o) || !boxes_or_whole(x) || program_n_shards(o) != program_n_shards(x))
+        return bad_op(c, op, "a cast's operands are equal boxes");
+    for (uint32_t i = 0; i < program_n_shards(o); i++) {
+        struct program_shard a, b;
+        program_shard_at(o, i, &a);
+        program_shard_at(x, i, &b);
+        if (a.tile != b.tile || memcmp(a.start, b.start, sizeof a.start) != 0 ||
+            memcmp(a.extent, b.extent, sizeof a.extent) != 0)
+            return bad_op(c, op, "a cast's operands are equal boxes on the same tiles");
+    }
     return true;
 }
 
