@@ -186,6 +186,7 @@ enum place_part {
 struct place_options {
     uint64_t max_steps;       /* search budget per distinct tile, positions tried; 0 = default */
     bool constructive_only;   /* no exact search: solved, infeasible by bounds, or undecided */
+    bool search_only;         /* exact search alone, without orders and bounds (tests of it) */
     const uint32_t *previous; /* [n_requests] or NULL: addresses to keep where possible */
     const struct place_traffic *traffic; /* or NULL: prefer maps with fewer conflicts */
 };

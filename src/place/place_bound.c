@@ -15,8 +15,8 @@ static bool in_part(const struct item *it, enum place_part part) {
 }
 
 /* The part's ranges at a section minus the live fixed items, ascending. */
-static uint32_t free_ranges(const struct tile *t, enum place_part part, uint32_t section,
-                            struct span *ret) {
+uint32_t free_ranges(const struct tile *t, enum place_part part, uint32_t section,
+                     struct span *ret) {
     struct span range[PART_MAX_RANGES];
     const uint32_t n_ranges = part_ranges(t->memory, part, range);
     uint32_t n = n_ranges;

@@ -97,4 +97,14 @@ bool greedy_solve(struct fit *f, uint64_t max_steps);
  * roots in the arena. */
 struct place_proof bound_prove(const struct tile *t);
 
+/* The usable ranges of a part at a section of time minus the live fixed items, as bytes lo .. hi - 1,
+ * ascending; room for PART_MAX_RANGES + the number of fixed items + 1. */
+uint32_t free_ranges(const struct tile *t, enum place_part part, uint32_t section,
+                     struct span *ret);
+
+/* place_search.c: exact search; SEARCH_FOUND sets address[n], the others leave it. */
+enum search_status { SEARCH_FOUND, SEARCH_INFEASIBLE, SEARCH_UNDECIDED };
+enum search_status search_solve(const struct tile *t, uint64_t max_steps, uint32_t *address,
+                                uint64_t *n_steps);
+
 #endif

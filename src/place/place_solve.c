@@ -131,14 +131,20 @@ static void solve_tile(const struct solve *s, uint32_t tile, struct answer *a) {
     uint64_t budget = s->options->max_steps ? s->options->max_steps : DEFAULT_STEPS;
     const uint64_t first = MIN(budget, FIRST_ROUNDS * (uint64_t)t->n);
     a->status = PLACE_UNDECIDED;
-    bool solved = greedy_solve(f, first);
-    if (!solved) {
+    bool solved = !s->options->search_only && greedy_solve(f, first);
+    if (!solved && !s->options->search_only) {
         a->proof = bound_prove(t);
         if (a->proof.kind == PLACE_PROOF_NONE)
             solved = greedy_solve(f, MIN(budget, GREEDY_ROUNDS * (uint64_t)t->n));
     }
     a->constructive = solved;
     a->n_steps = f->n_steps;
+    if (!solved && a->proof.kind == PLACE_PROOF_NONE && !s->options->constructive_only) {
+        const enum search_status found =
+            search_solve(t, budget - MIN(budget, f->n_steps), f->address, &a->n_steps);
+        solved = found == SEARCH_FOUND;
+        if (found == SEARCH_INFEASIBLE) a->proof.kind = PLACE_PROOF_SEARCH;
+    }
     if (a->proof.kind != PLACE_PROOF_NONE) {
         a->status = PLACE_INFEASIBLE;
         a->proof.user = g_memdup2(a->proof.user, a->proof.n_users * sizeof *a->proof.user);

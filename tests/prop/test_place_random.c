@@ -171,7 +171,7 @@ static void check_against_exhaustive(uint64_t seed, uint32_t *count) {
     struct naive v;
     naive_init(&v, p);
     const bool feasible = naive_search(&v, 0);
-    if (r->status != PLACE_UNDECIDED && feasible != (r->status == PLACE_SOLVED))
+    if (feasible != (r->status == PLACE_SOLVED) || r->status == PLACE_UNDECIDED)
         g_error("seed %" G_GUINT64_FORMAT ": exhaustive says %d, solver %d (proof %d)", seed,
                 feasible, r->status, r->n_proofs ? r->proof[0].kind : -1);
     if (feasible && !place_map_check(p, v.address, NULL))
@@ -190,7 +190,7 @@ static void test_exhaustive(void) {
         return;
     }
     uint64_t seed = 1;
-    for (; count[PLACE_SOLVED] + count[PLACE_INFEASIBLE] + count[PLACE_UNDECIDED] < 2000; seed++)
+    for (; count[PLACE_SOLVED] + count[PLACE_INFEASIBLE] < 2000; seed++)
         check_against_exhaustive(seed, count);
     g_test_message("2000 problems: %u solved, %u infeasible; %u contradictory ones besides",
                    count[PLACE_SOLVED], count[PLACE_INFEASIBLE], count[3]);
