@@ -12,14 +12,17 @@
  *   refutation   once "i at s" has failed, i at s is not tried in the later branches of the node.
  *   inference    in every section of time the live unplaced items must fit between the lowest of
  *                their possible starts and the end of the memory; the same for each memory class.
+ *   waiting      an item that waits ends above some item placed later: its possible start rises.
  *   sections     unplaced items that share no time, edge or code rule any more are solved apart.
  * Items with edges or code rules ("not loose") can be blocked by elements of later items: for them
  * waiting and dominance are not used. If an edge joins displaced parts (aliases inside a storage), a
  * later item can lie below by parts; such an item ("crossing") also tries every element boundary.
  *
  * Restarts: the order among equal starts is a static rank; each restart takes the next rank function
- * or the weights that failing sections have given to their items. The budget of a restart grows, so
- * one of them is complete in the end. Steps are candidate placements. Cost of a step:
+ * or the weights that failing sections have given to their items, from the second turn on with
+ * (counted, repeatable) random noise. Solvable problems are solved by a lucky order with few steps
+ * back, so most restarts are short; their lengths follow the Luby sequence, so that one of them is
+ * complete in the end. Steps are candidate placements. Cost of a step:
  * items + sections, with a sort of the candidates. */
 #include "place/place_int.h"
 
@@ -33,6 +36,7 @@ enum outcome { FOUND, FAILED, OUT_OF_BUDGET };
 
 struct candidate {
     uint32_t start, rank, item;
+    bool waits; /* may not be placed before something blocks its lowest start */
 };
 
 struct saved { /* of an item, before a placement changed it */
@@ -61,7 +65,8 @@ struct search {
     uint32_t n_fixed, *fixed;           /* items */
     uint32_t n_code, *code;             /* executable items that are not fixed */
     uint32_t n_code_placed;
-    uint32_t n_placed, *placed, *queue; /* stack; scratch */
+    uint32_t n_placed, *placed;         /* stack */
+    uint32_t *queue, *raised;           /* scratch */
     uint64_t *total[3];                 /* [sections] unplaced bytes: all, standard, interleaved */
     bool confined[3];                   /* is there any such item */
     uint32_t *skip;                     /* [sections + 1] union-find of inference */
@@ -267,6 +272,11 @@ static bool comes_before(const struct candidate *a, const struct candidate *b) {
     return a->rank < b->rank;
 }
 
+static void insert_candidate(struct candidate *c, uint32_t k, struct candidate x) {
+    for (; k > 0 && comes_before(&x, &c[k - 1]); k--) c[k] = c[k - 1];
+    c[k] = x;
+}
+
 /* Every item of the component at its lowest start above the floor, sorted; the lowest top. The items
  * come in the order of the level above, so that insertion moves little. */
 static uint32_t list_candidates(struct search *s, const uint32_t *items, uint32_t n, uint32_t floor,
@@ -275,14 +285,38 @@ static uint32_t list_candidates(struct search *s, const uint32_t *items, uint32_
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t i = items[k];
         uint32_t start = s->low[i];
-        if (is_loose(s, i)) lowest_top = MIN(lowest_top, start + s->t->item[i].size);
-        else if (start < floor) start = next_start(s, i, floor);
-        const struct candidate x = {start == NONE ? NONE : MAX(start, floor), s->rank[i], i};
-        uint32_t at = k;
-        for (; at > 0 && comes_before(&x, &c[at - 1]); at--) c[at] = c[at - 1];
-        c[at] = x;
+        bool waits = s->refuted[i] == start;
+        if (is_loose(s, i)) {
+            lowest_top = MIN(lowest_top, start + s->t->item[i].size);
+            waits |= start < floor;
+            start = MAX(start, floor);
+        } else if (start < floor) {
+            start = next_start(s, i, floor);
+            waits = s->refuted[i] == start;
+        }
+        insert_candidate(c, k, (struct candidate){start, s->rank[i], i, waits});
     }
     return lowest_top;
+}
+
+/* A loose item that waits ends up above something that is placed from now on. */
+static void raise_waiting(struct search *s, struct candidate *c, uint32_t n) {
+    const struct tile *t = s->t;
+    for (uint32_t k = 0; k < n; k++) {
+        if (!c[k].waits || !s->plain[c[k].item]) continue;
+        uint32_t bound = NONE;
+        for (uint32_t j = 0; j < n && c[j].start < bound; j++)
+            if (tile_overlap(t, c[k].item, c[j].item))
+                bound = MIN(bound, c[j].start + t->item[c[j].item].size);
+        s->raised[k] = bound;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        struct candidate x = c[k];
+        if (x.waits && s->plain[x.item])
+            x.start = s->raised[k] == NONE ? NONE
+                                           : domain_ceil(s, &t->item[x.item], s->raised[k]);
+        insert_candidate(c, k, x);
+    }
 }
 
 static enum outcome solve_component(struct search *s, const uint32_t *items, uint32_t n,
@@ -371,7 +405,7 @@ static enum outcome try_boundaries(struct search *s, uint32_t n, uint32_t depth,
             if (b < offset || b - offset <= last) continue;
             const uint32_t start = next_start(s, c->item, b - offset);
             if (start == NONE || start <= last) continue;
-            const struct candidate x = {start, c->rank, c->item};
+            const struct candidate x = {start, c->rank, c->item, false};
             const enum outcome out = try_candidate(s, n, depth, &x);
             if (out != FAILED) return out;
         }
@@ -379,27 +413,33 @@ static enum outcome try_boundaries(struct search *s, uint32_t n, uint32_t depth,
     return FAILED;
 }
 
+/* Lists the candidates and applies the inference. The first that may be placed, or n. */
+static uint32_t next_candidate(struct search *s, const uint32_t *items, uint32_t n, uint32_t floor,
+                               struct candidate *c) {
+    const uint32_t lowest_top = list_candidates(s, items, n, floor, c);
+    raise_waiting(s, c, n);
+    if (c[n - 1].start == NONE) return n;
+    for (uint32_t class = 0; class < 3; class++)
+        if (s->confined[class] && !sections_fit(s, c, n, class)) return n;
+    for (uint32_t k = 0; k < n && c[k].start < lowest_top; k++)
+        if (!c[k].waits) return k;
+    return n;
+}
+
 static enum outcome solve_component(struct search *s, const uint32_t *items, uint32_t n,
                                     uint32_t depth, uint32_t floor) {
     struct level *l = level_at(s, depth, n);
-    struct candidate *c = l->candidate;
-    const uint32_t lowest_top = list_candidates(s, items, n, floor, c);
-    if (c[n - 1].start == NONE) return FAILED;
-    for (uint32_t class = 0; class < 3; class++)
-        if (s->confined[class] && !sections_fit(s, c, n, class)) return FAILED;
     uint32_t n_refuted = 0;
     enum outcome out = FAILED;
-    for (uint32_t k = 0; k < n && out == FAILED; k++) {
-        const uint32_t i = c[k].item, start = c[k].start;
-        if (start >= lowest_top) break;
-        if ((s->low[i] < floor && is_loose(s, i)) || s->refuted[i] == start) continue;
-        out = try_candidate(s, n, depth, &c[k]);
-        if (out == FAILED && s->t->item[i].crossing)
-            out = try_boundaries(s, n, depth, &c[k]);
+    while (out == FAILED) {
+        const uint32_t k = next_candidate(s, items, n, floor, l->candidate);
+        if (k == n) break;
+        const struct candidate c = l->candidate[k];
+        out = try_candidate(s, n, depth, &c);
+        if (out == FAILED && s->t->item[c.item].crossing) out = try_boundaries(s, n, depth, &c);
         if (out != FAILED) break;
-        if (s->t->item[i].crossing) continue;
-        l->refuted[n_refuted++] = (struct saved_refuted){i, s->refuted[i]};
-        s->refuted[i] = start;
+        l->refuted[n_refuted++] = (struct saved_refuted){c.item, s->refuted[c.item]};
+        s->refuted[c.item] = c.start;
     }
     while (n_refuted > 0) {
         const struct saved_refuted x = l->refuted[--n_refuted];
@@ -451,6 +491,7 @@ static void rank_items(struct search *s, uint32_t round) {
             key[i].minor = life * size;
             s->weight[i] /= 2;
         }
+        if (round >= N_RANKS) key[i].major *= 0.7 + 0.6 * (double)rand_uniform(1, round, i);
     }
     if (t->n != 0) qsort(key, t->n, sizeof *key, compare_rank_keys);
     for (uint32_t k = 0; k < t->n; k++) s->rank[key[k].item] = k;
@@ -491,7 +532,7 @@ static struct search *search_new(const struct tile *t) {
     s->t = t;
     s->m = t->memory;
     uint32_t **arrays[] = {&s->address, &s->low, &s->sky, &s->refuted, &s->rank,
-                           &s->fixed, &s->code, &s->placed, &s->queue};
+                           &s->fixed, &s->code, &s->placed, &s->queue, &s->raised};
     for (uint32_t i = 0; i < ARRAY_LEN(arrays); i++) *arrays[i] = arena_new_array(a, uint32_t, n);
     s->weight = arena_new_array(a, double, n);
     s->plain = arena_new_array(a, bool, n);
@@ -520,11 +561,22 @@ static void reset_items(struct search *s, const uint32_t *items, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) s->low[items[k]] = next_start(s, items[k], 0);
 }
 
+/* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ..: no restart length is favoured by more than a logarithm. */
+static uint64_t luby(uint32_t i) {
+    for (uint32_t k = 1;; k++) {
+        if (i == (1U << k) - 1) return UINT64_C(1) << (k - 1);
+        if (i < (1U << k) - 1) {
+            i -= (1U << (k - 1)) - 1;
+            k = 0;
+        }
+    }
+}
+
 /* Restarts one independent group of items until it is decided or the budget is spent. */
 static enum outcome solve_group(struct search *s, uint32_t *items, uint32_t n, uint64_t max_steps) {
     enum outcome out = OUT_OF_BUDGET;
     for (uint32_t round = 0; out == OUT_OF_BUDGET && s->n_steps < max_steps; round++) {
-        const uint64_t share = (uint64_t)(1000 + 10 * n) << MIN(round / N_RANKS, 40);
+        const uint64_t share = (uint64_t)(4 * n) * luby(round + 1);
         s->limit = MIN(max_steps, s->n_steps + share);
         rank_items(s, round);
         reset_items(s, items, n);
