@@ -47,7 +47,7 @@ norm_f16_row:
     { shr $m7, $m9, 4 ; fnop }
     { add $m7, $m7, -1 ; fnop }
     { mov $m10, $m1 ; fnop }
-    NORM_MOMENTS $m1
+    NORM_MOMENTS $m1, 1
     NORM_SCALE
     { mov $m11, $m2 ; fnop }
     NORM_APPLY
@@ -118,7 +118,7 @@ norm_f16_split_moments:
     { add $m11, $m11, $m13 ; f32oox $a1, $a0 }
     { st32 $a0, $m11, $m15, 10 ; fnop }
     { st32 $a1, SCRATCH(0) ; fnop }
-    NORM_MOMENTS $m1
+    NORM_MOMENTS $m1, 0
     { st32 $a6, $m11, $m15, 8 ; fnop }
     { ld32 $a1, $m11, $m15, 10 ; fnop }
     { nop ; f32mul $a0, $a0, $a1 }

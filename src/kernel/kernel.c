@@ -175,7 +175,8 @@ bool kernel_bind(const struct kernel_spec *spec, const uint32_t *addresses,
 
     uint32_t registers[KERNEL_MAX_OPERANDS + KERNEL_MAX_REGISTERS], n = needs.n_operands;
     memcpy(registers, addresses, n * sizeof *registers);
-    if (row->family->scalars) n += row->family->scalars(spec, registers + n);
+    if (row->family->registers) n = row->family->registers(spec, addresses, registers);
+    else if (row->family->scalars) n += row->family->scalars(spec, registers + n);
     BUG_ON(n > KERNEL_MAX_REGISTERS);
     for (uint32_t i = 0; i < n; i++) {
         if (registers[i] < 1u << 20) continue;

@@ -35,6 +35,14 @@ struct kernel_spec {
     uint32_t p[KERNEL_MAX_PARAMS];
 };
 
+/* Bits of the parameter `epilogue` of REDUCE_PANELS. */
+enum kernel_epilogue {
+    KERNEL_EPILOGUE_RESIDUAL = 1, /* + an F16 operand in the same order */
+    KERNEL_EPILOGUE_BIAS = 2,     /* + one half per column */
+    KERNEL_EPILOGUE_GELU = 4,     /* tanh form */
+    KERNEL_EPILOGUE_F8 = 8,       /* out is F143 in A32 panels, times 2^-scale */
+};
+
 enum kernel_access { KERNEL_READ = 1, KERNEL_WRITE = 2, KERNEL_READ_WRITE = 3 };
 enum kernel_memory { KERNEL_MEMORY_ANY, KERNEL_MEMORY_STANDARD, KERNEL_MEMORY_INTERLEAVED };
 

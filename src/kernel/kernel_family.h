@@ -11,6 +11,8 @@ struct kernel_family {
     uint64_t (*cycles)(const struct kernel_spec *spec, uint32_t lane);
     /* Scalar arguments behind the operands' addresses; NULL = none. */
     uint32_t (*scalars)(const struct kernel_spec *spec, uint32_t *ret);
+    /* All arguments, where they are not the addresses and then the scalars. */
+    uint32_t (*registers)(const struct kernel_spec *spec, const uint32_t *addresses, uint32_t *ret);
     /* Entry of the variant; NULL = the symbol of kernel.def. */
     const char *(*symbol)(const struct kernel_spec *spec);
 };

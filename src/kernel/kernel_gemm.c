@@ -60,11 +60,6 @@ static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *r
     return true;
 }
 
-/* Rows of worker w: contiguous blocks from floor(w * rows / 6). */
-static uint32_t gemm_rows(uint32_t rows, uint32_t w) {
-    return (w + 1) * rows / TARGET_N_WORKERS - w * rows / TARGET_N_WORKERS;
-}
-
 static uint32_t gemm_drained_slots(uint32_t n, bool init) {
     if (n >= 3) return 4 * n + (init ? 13 : 15);
     const uint32_t few[2][3] = {{2, 17, 23}, {2, 13, 19}};
@@ -159,7 +154,7 @@ static uint64_t gemm_cycles(const struct kernel_spec *spec, uint32_t lane) {
     struct gemm_walk g = {.s = gemm_shape(spec)};
     const struct gemm_shape *s = &g.s;
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        const uint32_t n = gemm_rows(s->rows, w);
+        const uint32_t n = kernel_block(s->rows, w);
         g.base[w] = s->stream ? 4 * n + STREAM_GROUP : gemm_drained_slots(n, false);
         g.base_init[w] = s->stream ? g.base[w] : gemm_drained_slots(n, true);
         g.setup[w] = s->stream ? STREAM_SETUP : gemm_drained_setup(n);

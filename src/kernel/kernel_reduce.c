@@ -35,3 +35,99 @@ static uint32_t reduce_scalars(const struct kernel_spec *spec, uint32_t *ret) {
 
 const struct kernel_family kernel_family_REDUCE_F16 = {
     .describe = reduce_describe, .cycles = reduce_cycles, .scalars = reduce_scalars};
+
+/* --- reduce_panels (device/reduce_panels.S): the same per panel of 16 columns, with an epilogue. --- */
+
+static bool panels_has(const struct kernel_spec *spec, uint32_t bit) {
+    return (spec->p[3] & bit) != 0;
+}
+
+/* Suffix of the entry by epilogue bits; NULL = not offered. */
+static const char *const panels_names[16] = {
+    [KERNEL_EPILOGUE_RESIDUAL] = "reduce_panels_r",
+    [KERNEL_EPILOGUE_BIAS] = "reduce_panels_b",
+    [KERNEL_EPILOGUE_RESIDUAL | KERNEL_EPILOGUE_BIAS] = "reduce_panels_rb",
+    [KERNEL_EPILOGUE_GELU] = "reduce_panels_g",
+    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU] = "reduce_panels_bg",
+    [KERNEL_EPILOGUE_F8] = "reduce_panels_q",
+    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_F8] = "reduce_panels_bq",
+    [KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8] = "reduce_panels_gq",
+    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8] = "reduce_panels_bgq",
+};
+
+static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                            GError **error) {
+    const uint32_t partials = spec->p[0], rows = spec->p[1], columns = spec->p[2];
+    if (spec->p[3] > 15 || !panels_names[spec->p[3]])
+        return kernel_refuse(spec, 3, "epilogue", "residual (1), bias (2), 3, GELU (4), 6, F8 (8), "
+                                                  "10, 12 or 14", error);
+    const bool f8 = panels_has(spec, KERNEL_EPILOGUE_F8);
+    if (!kernel_check_param(spec, 0, 1, 4096, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 1, 8192, 1, error)) return false;
+    if (!kernel_check_param(spec, 2, 16, 1 << 16, f8 ? 32 : 16, error)) return false;
+    const int32_t scale = (int32_t)spec->p[4];
+    if (scale < (f8 ? -31 : 0) || scale > (f8 ? 31 : 0))
+        return kernel_refuse(spec, 4, "scale", f8 ? "-31..31" : "0 without F8", error);
+    const uint64_t run = 2 * (uint64_t)rows * columns;
+    kernel_operand_add(ret, f8 ? run / 2 : run, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       f8 ? KERNEL_F8 : KERNEL_F16);
+    kernel_operand_add(ret, run, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    if (!f8) ret->alias[0] |= 1 << 1;
+    if (partials > 1)
+        kernel_operand_add(ret, run * (partials - 1), 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED,
+                           KERNEL_F16);
+    if (panels_has(spec, KERNEL_EPILOGUE_RESIDUAL)) {
+        ret->alias[0] |= (uint8_t)(1 << ret->n_operands);
+        kernel_operand_add(ret, run, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    }
+    if (panels_has(spec, KERNEL_EPILOGUE_BIAS))
+        kernel_operand_add(ret, 2 * (uint64_t)columns, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED,
+                           KERNEL_F16);
+    const uint64_t n = (uint64_t)rows * columns;
+    ret->useful_work = (partials - 1) * n / 4;
+    if (panels_has(spec, KERNEL_EPILOGUE_GELU)) ret->useful_work += 3 * n;
+    return true;
+}
+
+/* Slots outside of the vectors: set-up, panel. */
+enum { PANELS_SETUP = 31, PANELS_PANEL = 7, PANELS_IDLE = 11 };
+
+static uint64_t panels_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t r = panels_has(spec, KERNEL_EPILOGUE_RESIDUAL);
+    const uint32_t b = panels_has(spec, KERNEL_EPILOGUE_BIAS);
+    const uint32_t g = panels_has(spec, KERNEL_EPILOGUE_GELU);
+    const uint32_t q = panels_has(spec, KERNEL_EPILOGUE_F8);
+    const uint32_t vector = spec->p[0] + 8 + r + b + 19 * g + q;
+    const uint32_t panel = PANELS_PANEL + r + b + 2 * q;
+    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + 7 * g + 13 * q;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t vectors = kernel_share(2 * spec->p[1], w);
+        slots[w] = vectors ? setup + spec->p[2] / 16 * (panel + vectors * vector) : PANELS_IDLE;
+    }
+    return kernel_time_single(lane, 6 + r + b + q, slots);
+}
+
+static uint32_t panels_registers(const struct kernel_spec *spec, const uint32_t *addresses,
+                                 uint32_t *ret) {
+    uint32_t n = 0, a = 2;
+    ret[n++] = addresses[0];
+    ret[n++] = addresses[1];
+    ret[n++] = spec->p[0] > 1 ? addresses[a++] : addresses[1];
+    ret[n++] = spec->p[0] - 1;
+    ret[n++] = spec->p[1];
+    ret[n++] = spec->p[2] / 16;
+    if (panels_has(spec, KERNEL_EPILOGUE_RESIDUAL)) ret[n++] = addresses[a++];
+    if (panels_has(spec, KERNEL_EPILOGUE_BIAS)) ret[n++] = addresses[a++];
+    if (panels_has(spec, KERNEL_EPILOGUE_F8)) ret[n++] = -spec->p[4] & 63;
+    return n;
+}
+
+static const char *panels_symbol(const struct kernel_spec *spec) {
+    return panels_names[spec->p[3] & 15];
+}
+
+const struct kernel_family kernel_family_REDUCE_PANELS = {.describe = panels_describe,
+                                                          .cycles = panels_cycles,
+                                                          .registers = panels_registers,
+                                                          .symbol = panels_symbol};

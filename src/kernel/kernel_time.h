@@ -45,4 +45,9 @@ static inline uint32_t kernel_share(uint32_t n, uint32_t w) {
     return (n + TARGET_N_WORKERS - 1 - w) / TARGET_N_WORKERS;
 }
 
+/* Size of worker w's contiguous block: from floor(w * n / 6). */
+static inline uint32_t kernel_block(uint32_t n, uint32_t w) {
+    return (w + 1) * n / TARGET_N_WORKERS - w * n / TARGET_N_WORKERS;
+}
+
 #endif

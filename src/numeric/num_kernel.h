@@ -17,6 +17,10 @@ typedef void num_kernel_twin(const uint32_t *p, void *const *op);
 num_kernel_twin num_kernel_gemm_f16, num_kernel_gemm_f8;
 num_kernel_twin num_kernel_reduce_f16;
 num_kernel_twin num_kernel_gelu_f16;
+num_kernel_twin num_kernel_reduce_panels;
+num_kernel_twin num_kernel_add_f16;
+num_kernel_twin num_kernel_cast_f16_f8, num_kernel_cast_panels;
+num_kernel_twin num_kernel_norm_f16;
 num_kernel_twin num_kernel_copy, num_kernel_fill;
 
 /* One quad or element of the tanh form with a clamped polynomial, as gelu_f16 rounds it. */

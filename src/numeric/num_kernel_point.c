@@ -36,3 +36,60 @@ void num_kernel_gelu_f16(const uint32_t *p, void *const *op) {
 void num_kernel_copy(const uint32_t *p, void *const *op) { memmove(op[0], op[1], p[0]); }
 
 void num_kernel_fill(const uint32_t *p, void *const *op) { memset(op[0], 0, p[0]); }
+
+/* --- Sums with an epilogue, in panels: bits as enum kernel_epilogue. --- */
+
+enum { EPI_RESIDUAL = 1, EPI_BIAS = 2, EPI_GELU = 4, EPI_F8 = 8 };
+
+static uint8_t cast_f8(uint16_t h, int32_t scale) {
+    return num_f8_from_f32(num_f16_to_f32(h), NUM_F143, scale);
+}
+
+void num_kernel_reduce_panels(const uint32_t *p, void *const *op) {
+    const uint32_t partials = p[0], rows = p[1], epilogue = p[3];
+    const size_t n = (size_t)rows * p[2];
+    uint32_t next = 2;
+    const uint16_t *seed = op[1];
+    const uint16_t *remotes = partials > 1 ? op[next++] : NULL;
+    const uint16_t *residual = epilogue & EPI_RESIDUAL ? op[next++] : NULL;
+    const uint16_t *bias = epilogue & EPI_BIAS ? op[next++] : NULL;
+    for (size_t e = 0; e < n; e++) {
+        const size_t panel = e / (16 * (size_t)rows), row = e / 16 % rows, column = e % 16;
+        float acc = 0;
+        if (residual) acc = num_f32_round((double)acc + num_f16_to_f32(residual[e]));
+        if (bias) acc = num_f32_round((double)acc + num_f16_to_f32(bias[16 * panel + column]));
+        acc = num_f32_round((double)acc + num_f16_to_f32(seed[e]));
+        for (uint32_t i = 0; i + 1 < partials; i++)
+            acc = num_f32_round((double)acc + num_f16_to_f32(remotes[i * n + e]));
+        uint16_t h = num_h(acc);
+        if (epilogue & EPI_GELU) h = num_kernel_gelu(h);
+        if (epilogue & EPI_F8)
+            ((uint8_t *)op[0])[panel / 2 * 32 * rows + 32 * row + panel % 2 * 16 + column] =
+                cast_f8(h, (int32_t)p[4]);
+        else ((uint16_t *)op[0])[e] = h;
+    }
+}
+
+void num_kernel_add_f16(const uint32_t *p, void *const *op) {
+    uint16_t *out = op[0];
+    const uint16_t *left = op[1], *right = op[2];
+    const size_t n = (size_t)p[0] * p[1];
+    for (size_t e = 0; e < n; e++) out[e] = num_h_add(left[e], right[p[2] ? e % p[1] : e]);
+}
+
+void num_kernel_cast_f16_f8(const uint32_t *p, void *const *op) {
+    uint8_t *out = op[0];
+    const uint16_t *in = op[1];
+    for (uint32_t e = 0; e < p[0]; e++) out[e] = cast_f8(in[e], (int32_t)p[1]);
+}
+
+void num_kernel_cast_panels(const uint32_t *p, void *const *op) {
+    uint8_t *out = op[0];
+    const uint16_t *in = op[1];
+    const uint32_t rows = p[0];
+    for (uint32_t panel = 0; panel < p[1] / 16; panel++)
+        for (uint32_t row = 0; row < rows; row++)
+            for (uint32_t c = 0; c < 16; c++)
+                out[(size_t)(panel / 2) * 32 * rows + 32 * row + panel % 2 * 16 + c] =
+                    cast_f8(in[((size_t)panel * rows + row) * 16 + c], (int32_t)p[2]);
+}

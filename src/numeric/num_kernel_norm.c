@@ -1,0 +1,84 @@
+/* Twins of the row statistics and normalisations: the order of F32 additions is the kernels'. */
+#include "numeric/num_kernel.h"
+
+#include <math.h>
+
+static float f32_add(float a, float b) { return num_f32_round((double)a + b); }
+static float f32_sub(float a, float b) { return num_f32_round((double)a - b); }
+static float f32_mul(float a, float b) { return num_f32_round((double)a * b); }
+
+/* One row: `panels` groups of 16 halves, `step` halves apart. */
+struct norm_row {
+    const uint16_t *in;
+    uint32_t panels;
+    size_t step;
+};
+
+static float norm_collect(const float lane[8]) {
+    float even = f32_add(f32_add(f32_add(lane[0], lane[2]), lane[4]), lane[6]);
+    float odd = f32_add(f32_add(f32_add(lane[1], lane[3]), lane[5]), lane[7]);
+    return f32_add(even, odd);
+}
+
+static void norm_moments(const struct norm_row *r, float inverse_n, float *ret_mean,
+                         float *ret_variance) {
+    float lane[8] = {0};
+    for (uint32_t e = 0; e < 16 * r->panels; e++)
+        lane[e % 8] = f32_add(lane[e % 8], num_f16_to_f32(r->in[e / 16 * r->step + e % 16]));
+    const float mean = f32_mul(norm_collect(lane), inverse_n);
+    const uint16_t centre = num_h(mean);
+    float square[8] = {0};
+    for (uint32_t e = 0; e < 16 * r->panels; e++) {
+        const double d = num_f16_to_f32(num_h_sub(centre, r->in[e / 16 * r->step + e % 16]));
+        square[e % 8] = num_f32_round((double)square[e % 8] + d * d);
+    }
+    const float shift = f32_sub(mean, num_f16_to_f32(centre));
+    const float variance = f32_sub(f32_mul(norm_collect(square), inverse_n), f32_mul(shift, shift));
+    *ret_mean = mean;
+    *ret_variance = variance > 0 ? variance : 0;
+}
+
+static void norm_apply(const struct norm_row *r, float mean, float variance, const uint16_t *gamma,
+                       const uint16_t *beta, uint16_t *out) {
+    const float inverse = num_f32_round(1 / sqrt((double)f32_add(variance, 1e-6f)));
+    const float offset = f32_sub(0, f32_mul(mean, inverse));
+    for (uint32_t e = 0; e < 16 * r->panels; e++) {
+        const size_t at = e / 16 * r->step + e % 16;
+        const float v = num_f32_round((double)inverse * num_f16_to_f32(r->in[at]) + offset);
+        out[at] = num_h_add(num_h_mul(num_h(v), gamma[e]), beta[e]);
+    }
+}
+
+/* Six parts of whole panels, combined by their sizes. */
+static void norm_moments_split(const struct norm_row *r, float *ret_mean, float *ret_variance) {
+    float mean[6], squares[6], size[6];
+    for (uint32_t w = 0; w < 6; w++) {
+        const uint32_t first = w * r->panels / 6, n = (w + 1) * r->panels / 6 - first;
+        const struct norm_row part = {r->in + first * r->step, n, r->step};
+        size[w] = (float)(16 * n);
+        norm_moments(&part, num_f32_round(1 / (double)size[w]), &mean[w], &squares[w]);
+        squares[w] = f32_mul(squares[w], size[w]);
+    }
+    const float inverse_n = num_f32_round(1 / (double)(float)(16 * r->panels));
+    float m = 0, q = 0;
+    for (uint32_t w = 0; w < 6; w++) m = f32_add(m, f32_mul(mean[w], size[w]));
+    m = f32_mul(m, inverse_n);
+    for (uint32_t w = 0; w < 6; w++) {
+        const float d = f32_sub(mean[w], m);
+        q = f32_add(q, f32_add(f32_mul(f32_mul(d, d), size[w]), squares[w]));
+    }
+    *ret_mean = m;
+    *ret_variance = f32_mul(q, inverse_n);
+}
+
+void num_kernel_norm_f16(const uint32_t *p, void *const *op) {
+    const uint32_t rows = p[0], panels = p[1] / 16;
+    for (uint32_t i = 0; i < rows; i++) {
+        const size_t at = (size_t)i * (p[2] ? 16 : p[1]);
+        const struct norm_row r = {(const uint16_t *)op[1] + at, panels, p[2] ? 16 * (size_t)rows : 16};
+        float mean, variance;
+        if (rows < 4 && panels >= 6) norm_moments_split(&r, &mean, &variance);
+        else norm_moments(&r, num_f32_round(1 / (double)(float)(16 * panels)), &mean, &variance);
+        norm_apply(&r, mean, variance, op[2], op[3], (uint16_t *)op[0] + at);
+    }
+}
