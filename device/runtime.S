@@ -29,6 +29,8 @@ runtime_start:
     sync ZONE_LOCAL
     setzi $m8, MUX_NEUTRAL
     put $INCOMING_MUX, $m8
+    put $INCOMING_MUXPAIR, $m8
+    put $INCOMING_FORMAT, $m15
     put $INCOMING_BASE, $m15
     put $OUTGOING_BASE, $m15
     setzi $m8, TRAP_OVERFLOW

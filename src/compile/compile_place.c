@@ -138,22 +138,62 @@ static void take_addresses(const struct placing *p, const struct place_result *r
         c->sample_address[t] = r->address[p->number[p->sample_handle[t]]];
 }
 
+/* The proof of the tile that lacks most. */
+static const struct place_proof *worst_proof(const struct place_result *r) {
+    const struct place_proof *worst = NULL;
+    for (uint32_t i = 0; i < r->n_proofs; i++) {
+        const struct place_proof *p = &r->proof[i];
+        if (worst == NULL || p->need_bytes - p->has_bytes > worst->need_bytes - worst->has_bytes)
+            worst = p;
+    }
+    return worst;
+}
+
+static void print_users(const struct place_problem *problem, const struct place_proof *proof,
+                        GString *text) {
+    enum { MOST_USERS = 8 };
+    for (uint32_t i = 0; i < proof->n_users && i < MOST_USERS; i++) {
+        const struct place_request *q = &problem->request[proof->user[i]];
+        g_string_append_printf(text, "  %9" G_GUINT64_FORMAT " B  %s\n",
+                               place_request_extent(q) + q->tail_bytes, problem->name[q->name]);
+    }
+    if (proof->n_users > MOST_USERS)
+        g_string_append_printf(text, "  and %u more\n", proof->n_users - MOST_USERS);
+}
+
 static void take_report(const struct place_problem *problem, const struct place_result *r,
                         struct compile_result *ret) {
+    static const char *const part[] = {[PLACE_PART_ALL] = "SRAM",
+                                       [PLACE_PART_STANDARD] = "standard memory",
+                                       [PLACE_PART_INTERLEAVED] = "interleaved memory",
+                                       [PLACE_PART_NO_WINDOW] = "SRAM without the host window"};
+    const struct place_proof *proof = worst_proof(r);
+    GString *text = g_string_new(NULL);
     ret->limit = COMPILE_LIMIT_PLACE;
-    for (uint32_t i = 0; i < r->n_proofs; i++) {
-        const struct place_proof *proof = &r->proof[i];
-        if (i != 0 && proof->need_bytes - proof->has_bytes <= ret->need_bytes - ret->has_bytes)
-            continue;
+    if (proof == NULL) {
+        while (ret->tile < r->n_tiles && r->tile_status[ret->tile] == PLACE_SOLVED) ret->tile++;
+        g_string_append_printf(text, "does not fit: no placement was found for tile %u within the "
+                                     "search budget, and no proof that there is none\n",
+                               ret->tile);
+    } else {
         ret->tile = proof->tile;
         ret->need_bytes = proof->need_bytes;
         ret->has_bytes = proof->has_bytes;
+        g_string_append_printf(text,
+                               "does not fit: tile %u needs %" G_GUINT64_FORMAT " bytes of %s and "
+                               "has %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
+                               " bytes are missing at step %u; its largest users:\n",
+                               proof->tile, proof->need_bytes, part[proof->part],
+                               proof->has_bytes, proof->need_bytes - proof->has_bytes,
+                               proof->step);
+        print_users(problem, proof, text);
     }
-    GString *text = g_string_new(NULL), *json = g_string_new(NULL);
-    place_report_print(problem, r, 1, text);
-    place_report_json(problem, r, 1, json);
     ret->report = g_string_free(text, false);
-    ret->report_json = g_string_free(json, false);
+    ret->report_json = g_strdup_printf(
+        "{\"status\":\"infeasible\",\"part\":\"%s\",\"tile\":%u,\"needs_bytes\":%" G_GUINT64_FORMAT
+        ",\"has_bytes\":%" G_GUINT64_FORMAT ",\"missing_bytes\":%" G_GUINT64_FORMAT "}",
+        proof != NULL ? part[proof->part] : "undecided", ret->tile, ret->need_bytes,
+        ret->has_bytes, ret->need_bytes - ret->has_bytes);
 }
 
 static struct place_problem *build_problem(struct placing *p) {

@@ -1,0 +1,335 @@
+/* Networks on the command line: options, random contents, and the straight line to a package. */
+#include "cli/cli_net.h"
+
+#include "lower/lower.h"
+#include "numeric/num_format.h"
+#include "target/target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cli_net_defaults(struct cli_net *n) {
+    *n = (struct cli_net){.tiles = TARGET_N_TILES, .seed = 1, .finalists = 3};
+}
+
+GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
+#define INT(name, field, text) {name, 0, 0, G_OPTION_ARG_INT, &n->field, text, "N"}
+#define FLAG(name, field, text) {name, 0, 0, G_OPTION_ARG_NONE, &n->field, text, NULL}
+    const GOptionEntry shared[] = {
+        {"workload", 0, 0, G_OPTION_ARG_STRING, &n->workload, "Built-in network", "NAME"},
+        {"graph", 0, 0, G_OPTION_ARG_FILENAME, &n->graph_path, "Network in text form", "FILE"},
+        INT("tiles", tiles, "Tiles to use (default: all 1472)"),
+        {"seed", 0, 0, G_OPTION_ARG_INT64, &n->seed, "Seed of random contents (default 1)", "N"},
+        INT("threads", threads, "Threads (default: one per core)"),
+        INT("mlp-batch", mlp_batch, "Images"),
+        INT("mlp-tokens", mlp_tokens, "Tokens per image"),
+        INT("mlp-dim", mlp_dim, "Width"),
+        INT("mlp-hidden-dim", mlp_hidden_dim, "Hidden width"),
+        INT("mlp-blocks", mlp_blocks, "Blocks in a repeat"),
+        INT("attention-batch", attention_batch, "Images"),
+        INT("attention-heads", attention_heads, "Heads"),
+        INT("attention-blocks", attention_blocks, "Blocks"),
+        INT("benchmark-rows", benchmark_rows, "Rows of the left operand"),
+        INT("benchmark-inner", benchmark_inner, "Inner dimension"),
+        INT("benchmark-columns", benchmark_columns, "Columns of the right operand"),
+        INT("vit-batch", vit_batch, "Images"),
+        INT("vit-layers", vit_layers, "Layers"),
+        INT("vit-image-size", vit_image_size, "Pixels per side, a multiple of 14"),
+        FLAG("vit-small", vit_small, "Small encoder for tests"),
+        FLAG("fuse-qkv", fuse_qkv, "One product for Q, K and V"),
+        {"fp8-scale", 0, 0, G_OPTION_ARG_STRING, &n->fp8_scale,
+         "Products with parameters in F8, operands scaled by 2^S", "S"},
+        {"gemm-plan-constraint", 0, 0, G_OPTION_ARG_STRING_ARRAY, &n->constraints,
+         "OP:ROWSxCOLUMNSxINNER[:...], may be repeated", "SPEC"},
+        INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
+        INT("exchange-schedule-finalists", finalists, "Plans tried when one does not fit (default 3)"),
+        FLAG("sample-cycles", sample, "Cycle sampling in the programs"),
+    };
+#undef INT
+#undef FLAG
+    size_t n_own = 0;
+    while (own[n_own].long_name != NULL) n_own++;
+    GOptionEntry *all = g_new0(GOptionEntry, ARRAY_LEN(shared) + n_own + 1);
+    memcpy(all, shared, sizeof shared);
+    memcpy(all + ARRAY_LEN(shared), own, sizeof *own * n_own);
+    return all;
+}
+
+static bool check_number(const char *option, gint64 v, gint64 least, gint64 most, GError **error) {
+    if (v >= least && v <= most) return true;
+    diag_set(error, CLI_NUMBER, option, (gint64)v, least, most);
+    return false;
+}
+
+static bool check_numbers(const struct cli_net *n, GError **error) {
+    const struct {
+        const char *option;
+        gint64 v, least, most;
+    } c[] = {
+        {"--tiles", n->tiles, 1, TARGET_N_TILES},
+        {"--threads", n->threads, 0, 1024},
+        {"--mlp-batch", n->mlp_batch, 0, 1 << 20},
+        {"--mlp-tokens", n->mlp_tokens, 0, 1 << 24},
+        {"--mlp-dim", n->mlp_dim, 0, 1 << 24},
+        {"--mlp-hidden-dim", n->mlp_hidden_dim, 0, 1 << 24},
+        {"--mlp-blocks", n->mlp_blocks, 0, 1 << 20},
+        {"--attention-batch", n->attention_batch, 0, 1 << 20},
+        {"--attention-heads", n->attention_heads, 0, 1 << 20},
+        {"--attention-blocks", n->attention_blocks, 0, 1 << 20},
+        {"--benchmark-rows", n->benchmark_rows, 0, 1 << 28},
+        {"--benchmark-inner", n->benchmark_inner, 0, 1 << 28},
+        {"--benchmark-columns", n->benchmark_columns, 0, 1 << 28},
+        {"--vit-batch", n->vit_batch, 0, 1 << 20},
+        {"--vit-layers", n->vit_layers, 0, 1 << 20},
+        {"--vit-image-size", n->vit_image_size, 0, 1 << 20},
+        {"--optimization-steps", n->optimization_steps, 0, 1 << 20},
+        {"--exchange-schedule-finalists", n->finalists, 1, 1000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(c); i++)
+        if (!check_number(c[i].option, c[i].v, c[i].least, c[i].most, error)) return false;
+    return true;
+}
+
+static struct graph *build_workload(const struct cli_net *n, GError **error) {
+    struct graph_workload_options o;
+    graph_workload_defaults(&o);
+#define TAKE(field) \
+    if (n->field != 0) o.field = (uint32_t)n->field
+    TAKE(tiles);
+    TAKE(mlp_batch);
+    TAKE(mlp_tokens);
+    TAKE(mlp_dim);
+    TAKE(mlp_hidden_dim);
+    TAKE(mlp_blocks);
+    TAKE(attention_batch);
+    TAKE(attention_heads);
+    TAKE(attention_blocks);
+    TAKE(benchmark_rows);
+    TAKE(benchmark_inner);
+    TAKE(benchmark_columns);
+    TAKE(vit_batch);
+    TAKE(vit_layers);
+    TAKE(vit_image_size);
+#undef TAKE
+    if (n->vit_small) o.vit_small = true;
+    if (n->fuse_qkv) o.fuse_qkv = true;
+    return graph_workload_build(n->workload, &o, error);
+}
+
+static struct graph *read_graph(const char *path, GError **error) {
+    uint8_t *text;
+    size_t size;
+    if (!file_read(path, 1 << 28, &text, &size, error)) return NULL;
+    text[size] = 0;
+    struct graph *g = NULL;
+    if (memchr(text, 0, size) != NULL) diag_set(error, CLI_NOT_TEXT, path);
+    else g = graph_parse((const char *)text, path, error);
+    g_free(text);
+    if (g != NULL && !graph_verify(g, error)) {
+        graph_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+bool cli_net_build(struct cli_net *n, GError **error) {
+    if (!check_numbers(n, error)) return false;
+    par_set_threads((uint32_t)n->threads);
+    if ((n->workload == NULL) == (n->graph_path == NULL)) {
+        diag_set(error, CLI_ONE_NETWORK);
+        return false;
+    }
+    n->graph = n->workload != NULL ? build_workload(n, error) : read_graph(n->graph_path, error);
+    n->name = n->workload != NULL ? n->workload : n->graph_path;
+    return n->graph != NULL;
+}
+
+void cli_net_clear(struct cli_net *n) {
+    graph_free(n->graph);
+    g_free(n->workload);
+    g_free(n->graph_path);
+    g_free(n->fp8_scale);
+    g_strfreev(n->constraints);
+}
+
+/* --- Compiling --- */
+
+static bool plan_options(const struct cli_net *n, struct plan_options *o,
+                         struct plan_constraint **ret_constraints, GError **error) {
+    plan_options_defaults(o);
+    o->n_tiles = (uint32_t)n->tiles;
+    if (n->optimization_steps != 0) o->candidates = (uint32_t)n->optimization_steps;
+    if (n->fp8_scale != NULL) {
+        char *end;
+        errno = 0;
+        const long s = strtol(n->fp8_scale, &end, 10);
+        if (errno != 0 || *end != 0 || end == n->fp8_scale) {
+            diag_set(error, CLI_NOT_NUMBER, "--fp8-scale", n->fp8_scale);
+            return false;
+        }
+        if (!check_number("--fp8-scale", s, -16, 15, error)) return false;
+        o->fp8 = true;
+        o->fp8_exponent = (int32_t)s;
+    }
+    const uint32_t n_constraints = n->constraints != NULL ? g_strv_length(n->constraints) : 0;
+    *ret_constraints = g_new0(struct plan_constraint, n_constraints + 1);
+    for (uint32_t i = 0; i < n_constraints; i++)
+        if (!plan_constraint_parse(n->constraints[i], &(*ret_constraints)[i], error)) return false;
+    o->n_constraints = n_constraints;
+    o->constraints = *ret_constraints;
+    return true;
+}
+
+static char *plan_text(const struct plan_result *r) {
+    GString *s = g_string_new(NULL);
+    for (uint32_t i = 0; i < r->n_products; i++) {
+        const struct plan_product *p = &r->products[i];
+        g_string_append_printf(s, "  %-20s grid %ux%ux%u (rows x columns x inner), largest tile "
+                                  "%ux%ux%u, %s\n",
+                               p->operation, p->rows, p->columns, p->inner, p->local_rows,
+                               p->local_columns, p->local_inner,
+                               p->interleaved ? "interleaved" : "standard");
+    }
+    return g_string_free(s, false);
+}
+
+static void infeasible_plan(const struct plan_infeasible *f, struct cli_built *ret) {
+    GString *s = g_string_new(NULL);
+    g_string_append_printf(s,
+                           "does not fit: '%s' needs %" G_GUINT64_FORMAT " bytes of %s memory on "
+                           "tile %u, which has %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
+                           " bytes too many\n",
+                           f->operation, f->needs_bytes, f->memory, f->tile, f->has_bytes,
+                           f->needs_bytes - f->has_bytes);
+    for (uint32_t i = 0; i < f->n_users; i++)
+        g_string_append_printf(s, "  %12" G_GUINT64_FORMAT " B  %s\n", f->users[i].bytes,
+                               f->users[i].name);
+    g_free(ret->report);
+    ret->report = g_string_free(s, false);
+    g_free(ret->report_json);
+    ret->report_json = g_strdup_printf(
+        "{\"status\":\"infeasible\",\"part\":\"%s\",\"tile\":%u,\"needs_bytes\":%" G_GUINT64_FORMAT
+        ",\"has_bytes\":%" G_GUINT64_FORMAT ",\"missing_bytes\":%" G_GUINT64_FORMAT "}",
+        f->memory, f->tile, f->needs_bytes, f->has_bytes, f->needs_bytes - f->has_bytes);
+}
+
+/* One plan down to its package. *ret_more: another plan may still fit. */
+static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
+                         struct cli_built *ret, bool *ret_more, GError **error) {
+    struct plan_result plan;
+    *ret_more = false;
+    const enum plan_status status = plan_graph(n->graph, o, &plan, error);
+    if (status == PLAN_ERROR) return false;
+    if (status == PLAN_INFEASIBLE) {
+        if (ret->report == NULL) infeasible_plan(&plan.infeasible, ret);
+        return true;
+    }
+    char *text = plan_text(&plan);
+    struct tile_graph *g = NULL;
+    const struct compile_options c = {.sample = n->sample, .effort = EXCH_EFFORT_NORMAL,
+                                      .workload = n->name, .plan = text};
+    struct compile_result r = {0};
+    const bool ok = lower_program(plan.program, NULL, &g, error) &&
+                    compile_tile_graph(g, &c, &r, error);
+    if (ok && r.package != NULL) {
+        ret->package = g_steal_pointer(&r.package);
+        ret->plan = g_steal_pointer(&text);
+        ret->rank = o->rank;
+    } else if (ok && ret->report == NULL) {
+        ret->report = g_steal_pointer(&r.report);
+        ret->report_json = g_steal_pointer(&r.report_json);
+    }
+    *ret_more = ok && ret->package == NULL;
+    compile_result_free(&r);
+    if (g != NULL) tile_graph_free(g);
+    program_free(plan.program);
+    g_free(text);
+    return ok;
+}
+
+bool cli_net_compile(const struct cli_net *n, struct cli_built *ret, GError **error) {
+    *ret = (struct cli_built){0};
+    struct plan_options o;
+    struct plan_constraint *constraints = NULL;
+    const gint64 start = g_get_monotonic_time();
+    bool ok = plan_options(n, &o, &constraints, error), more = true;
+    for (o.rank = 0; ok && more && o.rank < (uint32_t)n->finalists; o.rank++)
+        ok = compile_rank(n, &o, ret, &more, error);
+    g_free(constraints);
+    ret->seconds = (double)(g_get_monotonic_time() - start) / 1e6;
+    if (!ok) cli_built_clear(ret);
+    return ok;
+}
+
+void cli_built_clear(struct cli_built *b) {
+    package_free(b->package);
+    g_free(b->report);
+    g_free(b->report_json);
+    g_free(b->plan);
+    *b = (struct cli_built){0};
+}
+
+/* --- Contents --- */
+
+void cli_decode(const struct package_binding *b, const uint8_t *stored, uint64_t n, float *ret) {
+    switch (b->format) {
+    case TG_F32: memcpy(ret, stored, 4 * n); break;
+    case TG_F16: num_f16_to_f32_n(n, (const uint16_t *)stored, ret); break;
+    default:
+        for (uint64_t i = 0; i < n; i++)
+            ret[i] = num_f8_to_f32(stored[i], b->format == TG_F8_F143 ? NUM_F143 : NUM_F152,
+                                   b->scale);
+    }
+}
+
+void cli_encode(const struct package_binding *b, const float *values, uint64_t n, uint8_t *ret) {
+    switch (b->format) {
+    case TG_F32: memcpy(ret, values, 4 * n); break;
+    case TG_F16: num_f16_from_f32_n(n, values, (uint16_t *)ret); break;
+    default:
+        for (uint64_t i = 0; i < n; i++)
+            ret[i] = num_f8_from_f32(values[i], b->format == TG_F8_F143 ? NUM_F143 : NUM_F152,
+                                     b->scale);
+    }
+}
+
+enum { FILL_BLOCK = 1 << 14 };
+struct filling {
+    const struct cli_net *n;
+    const struct graph_value *v;
+    const struct package_binding *b;
+    uint64_t elements;
+    uint8_t *out;
+};
+
+static void fill_block(uint32_t i, uint32_t thread, void *context) {
+    (void)thread;
+    const struct filling *f = context;
+    const uint64_t first = (uint64_t)i * FILL_BLOCK;
+    const uint64_t n = MIN((uint64_t)FILL_BLOCK, f->elements - first);
+    float v[FILL_BLOCK];
+    for (uint64_t k = 0; k < n; k++)
+        v[k] = graph_fill_element(f->v, (uint64_t)f->n->seed, first + k);
+    cli_encode(f->b, v, n, f->out + first * package_format_bytes(f->b->format));
+}
+
+uint8_t *cli_net_fill(const struct cli_net *n, uint32_t value, const struct package_binding *b) {
+    struct filling f = {.n = n, .v = &n->graph->values[value], .b = b,
+                        .elements = package_binding_elements(b),
+                        .out = g_malloc(b->data_bytes + 1)};
+    par_for((uint32_t)ceil_div_u64(f.elements, FILL_BLOCK), fill_block, &f);
+    return f.out;
+}
+
+void cli_net_parameters(const struct cli_net *n, struct package *p) {
+    for (uint32_t i = 0; i < p->n_bindings; i++) {
+        struct package_binding *b = &p->bindings[i];
+        if (b->kind != TG_BIND_PARAMETER) continue;
+        const uint32_t value = graph_find_value(n->graph, b->name);
+        BUG_ON(value == GRAPH_NONE);
+        uint8_t *data = cli_net_fill(n, value, b);
+        b->data = arena_copy(p->arena, data, b->data_bytes);
+        g_free(data);
+    }
+}
