@@ -220,7 +220,7 @@ struct as {
     struct as_input *input;
     GArray *conds;            /* struct as_cond */
     uint32_t n_expansions, n_statements, eval_depth;
-    uint64_t n_bytes;
+    uint64_t n_bytes, n_text;
     uint8_t mode;
     bool altmacro, stop;
     bool allow_optimizations, warn_bundles, allow_operands, allow_mode, allow_repeat;

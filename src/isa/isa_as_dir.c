@@ -322,7 +322,7 @@ static void dir_fill(struct as *as, struct as_cursor *c, int argument) {
     if (!as_absolute(as, c, &n) || !optional_number(as, c, &size) ||
         !optional_number(as, c, &value))
         return;
-    if (n < 0 || size < 1 || size > 8 || n * size > 64 * 1024 * 1024) {
+    if (n < 0 || size < 1 || size > 8 || n * size > 16 * 1024 * 1024) {
         as_error(as, whole(c), ISA_TOO_MUCH, "bytes");
         return;
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SECTION_BYTES = 64 * 1024 * 1024, MAX_ALIGN = 65536 };
+enum { MAX_SECTION_BYTES = 16 * 1024 * 1024, MAX_ALIGN = 65536 };
 
 struct as_section *as_section_get(struct as *as, const char *name, uint32_t flags) {
     for (uint32_t i = 0; i < as->sections->len; i++) {
@@ -367,7 +367,7 @@ void as_second_pass(struct as *as) {
         for (uint32_t k = 0; k < s->items->len; k++) check_repeat(as, s, k);
         for (uint32_t k = 0; k < s->fixups->len; k++)
             write_data(as, s, &g_array_index(s->fixups, struct as_fixup, k));
-        qsort(s->out->relocs->data, s->out->relocs->len, sizeof(struct isa_reloc), compare_relocs);
+        g_array_sort(s->out->relocs, compare_relocs);
     }
 }
 

@@ -9,8 +9,8 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 64, MAX_STATEMENTS = 2 * 1000 * 1000, MAX_REPEATED = 1000 * 1000,
-       MAX_LINE = 64 * 1024, MAX_PARAMETERS = 64 };
+enum { MAX_DEPTH = 64, MAX_STATEMENTS = 1000 * 1000, MAX_REPEATED = 250 * 1000,
+       MAX_LINE = 16 * 1024, MAX_TEXT = 64 * 1024 * 1024, MAX_PARAMETERS = 64 };
 
 struct as_input {
     struct as_input *parent;
@@ -400,9 +400,10 @@ static const char *substitute(struct as *as, const struct as_stmt *stmt,
             g_string_append_c(out, *p++);
         }
     }
-    if (out->len > MAX_LINE) {
+    as->n_text += out->len;
+    if (out->len > MAX_LINE || as->n_text > MAX_TEXT) {
         const struct as_loc loc = {stmt->line, 0, 1};
-        as_error(as, loc, ISA_TOO_MUCH, "characters in a line");
+        as_error(as, loc, ISA_TOO_MUCH, "characters in macros");
         as->stop = true;
         g_string_truncate(out, 0);
     }

@@ -85,8 +85,11 @@ static void add_at(struct as *as, struct as_loc loc, enum isa_severity severity,
     isa_messages_add(as->messages, &m);
 }
 
+enum { ERRORS_TO_STOP = 500 };
+
 void as_report(struct as *as, struct as_loc loc, enum isa_severity severity, uint32_t code,
                const char *format, ...) {
+    if (as->messages->n_errors >= ERRORS_TO_STOP) as->stop = true;
     va_list args;
     va_start(args, format);
     char *text = g_strdup_vprintf(format, args);
@@ -127,6 +130,7 @@ static uint32_t distance(const char *a, const char *b, uint32_t limit) {
 
 const char *as_suggest(struct as *as, const char *name, const char *const *names, size_t n) {
     enum { MAX_SHOWN = 3 };
+    if (as->messages->n_errors > 100) return "";
     const uint32_t limit = strlen(name) <= 3 ? 1 : 2;
     for (uint32_t d = 0; d <= limit; d++) {
         const char *found[MAX_SHOWN];

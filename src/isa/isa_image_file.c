@@ -165,8 +165,7 @@ static bool read_image(const struct elf_in *e, struct isa_image *image, GError *
             !read_line_table(e, s, image, error))
             return false;
     }
-    qsort(image->symbols->data, image->symbols->len, sizeof(struct isa_image_symbol),
-          compare_symbols);
+    g_array_sort(image->symbols, compare_symbols);
     return true;
 }
 

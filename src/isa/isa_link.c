@@ -385,11 +385,9 @@ static void build_image(struct link *l) {
     }
     g_hash_table_destroy(known);
     struct isa_image *image = l->image;
-    qsort(image->segments->data, image->segments->len, sizeof(struct isa_segment),
-          compare_segments);
-    qsort(image->symbols->data, image->symbols->len, sizeof(struct isa_image_symbol),
-          compare_symbols);
-    qsort(image->lines->data, image->lines->len, sizeof(struct isa_line), compare_lines);
+    g_array_sort(image->segments, compare_segments);
+    g_array_sort(image->symbols, compare_symbols);
+    g_array_sort(image->lines, compare_lines);
     check_overlap(l);
     const struct global *entry =
         l->layout->entry != NULL ? g_hash_table_lookup(l->globals, l->layout->entry) : NULL;
