@@ -62,8 +62,11 @@ static void print_hex(struct isa_object *object, const struct options *o,
                       struct isa_messages *messages) {
     const uint32_t base = o->base != NULL ? (uint32_t)g_ascii_strtoull(o->base, NULL, 0) : 0;
     const struct isa_place place = {".text", base};
-    const struct isa_layout layout = {.places = &place, .n_places = 1, .anywhere = true,
-                                      .text_base = base + 0x100000, .data_base = 0};
+    const struct isa_layout layout = {.places = &place,
+                                      .n_places = 1,
+                                      .anywhere = true,
+                                      .text_base = base + 0x100000,
+                                      .data_base = 0};
     struct isa_image *image = isa_link(&object, 1, &layout, messages);
     if (image != NULL) print_words(image);
     isa_image_free(image);
@@ -105,7 +108,8 @@ static int assemble(const char *path, const struct options *o, struct isa_asm_op
     isa_messages_clear(&messages);
     char *output = o->output != NULL ? g_strdup(o->output) : default_output(path);
     GError *error = NULL;
-    const bool write = status == CLI_OK && output != NULL && (o->output != NULL || !(o->hex || o->listing));
+    const bool write =
+        status == CLI_OK && output != NULL && (o->output != NULL || !(o->hex || o->listing));
     if (write && !write_object(object, output, &error)) status = cli_fail("asm", error);
     g_free(output);
     isa_object_free(object);
@@ -121,20 +125,27 @@ static bool has_warning(char **warnings, const char *name) {
 int cmd_asm(int argc, char **argv) {
     struct options o = {0};
     const GOptionEntry entries[] = {
-        {"output", 'o', 0, G_OPTION_ARG_FILENAME, &o.output, "Object to write (NAME.o here)", "FILE"},
+        {"output", 'o', 0, G_OPTION_ARG_FILENAME, &o.output, "Object to write (NAME.o here)",
+         "FILE"},
         {"hex", 0, 0, G_OPTION_ARG_NONE, &o.hex, "Print one 8-digit word a line instead", NULL},
-        {"base", 0, 0, G_OPTION_ARG_STRING, &o.base, "Address of the first word of --hex (0)", "ADDR"},
-        {"listing", 0, 0, G_OPTION_ARG_NONE, &o.listing, "Print offsets, words and source lines", NULL},
+        {"base", 0, 0, G_OPTION_ARG_STRING, &o.base, "Address of the first word of --hex (0)",
+         "ADDR"},
+        {"listing", 0, 0, G_OPTION_ARG_NONE, &o.listing, "Print offsets, words and source lines",
+         NULL},
         {"target-hardware", 0, 0, G_OPTION_ARG_NONE, &o.hardware,
          "Hardware numbers for symbolic flags; refuses what is not public", NULL},
         {"sdk-header", 0, 0, G_OPTION_ARG_FILENAME, &o.sdk_header,
          "Header of an SDK whose #define lines give those numbers", "FILE"},
-        {"cpp", 0, 0, G_OPTION_ARG_NONE, &o.cpp, "Run the C preprocessor (always for names in .S)", NULL},
-        {"define", 'D', 0, G_OPTION_ARG_STRING_ARRAY, &o.defines, "For the preprocessor", "NAME[=VALUE]"},
-        {"include", 'I', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.includes, "For the preprocessor", "DIR"},
+        {"cpp", 0, 0, G_OPTION_ARG_NONE, &o.cpp, "Run the C preprocessor (always for names in .S)",
+         NULL},
+        {"define", 'D', 0, G_OPTION_ARG_STRING_ARRAY, &o.defines, "For the preprocessor",
+         "NAME[=VALUE]"},
+        {"include", 'I', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.includes, "For the preprocessor",
+         "DIR"},
         {"worker", 0, 0, G_OPTION_ARG_NONE, &o.worker, "As .worker at the start", NULL},
         {"supervisor", 0, 0, G_OPTION_ARG_NONE, &o.supervisor, "As .supervisor at the start", NULL},
-        {"allow-invalid-operands", 0, 0, G_OPTION_ARG_NONE, &o.allow_operands, "Accept $a8 to $a13", NULL},
+        {"allow-invalid-operands", 0, 0, G_OPTION_ARG_NONE, &o.allow_operands, "Accept $a8 to $a13",
+         NULL},
         {"warn", 'W', 0, G_OPTION_ARG_STRING_ARRAY, &o.warnings,
          "error=pad: an inserted nop is an error", "NAME"},
         {0}};
@@ -145,11 +156,12 @@ int cmd_asm(int argc, char **argv) {
         fprintf(stderr, "ipu-stack asm: one file or - is needed; see ipu-stack asm --help\n");
         return CLI_WRONG_INPUT;
     }
-    struct isa_asm_options asm_options = {
-        .mode = o.worker ? ISA_MODE_W : o.supervisor ? ISA_MODE_S : 0,
-        .pad_is_error = has_warning(o.warnings, "error=pad"),
-        .allow_invalid_operands = o.allow_operands,
-        .target_hardware = o.hardware || o.sdk_header != NULL};
+    struct isa_asm_options asm_options = {.mode = o.worker       ? ISA_MODE_W
+                                                  : o.supervisor ? ISA_MODE_S
+                                                                 : 0,
+                                          .pad_is_error = has_warning(o.warnings, "error=pad"),
+                                          .allow_invalid_operands = o.allow_operands,
+                                          .target_hardware = o.hardware || o.sdk_header != NULL};
     GError *error = NULL;
     char *text = NULL, *header = NULL;
     size_t size = 0, header_size = 0;

@@ -136,15 +136,15 @@ int cmd_disasm(int argc, char **argv) {
     }
     const char *path = argc == 2 ? argv[1] : "-";
     const struct isa_print print = {.flag_names = o.flags,
-                                    .mode = o.worker ? ISA_MODE_W : o.supervisor ? ISA_MODE_S : 0};
+                                    .mode = o.worker       ? ISA_MODE_W
+                                            : o.supervisor ? ISA_MODE_S
+                                                           : 0};
     char *text = NULL;
     size_t size = 0;
     GError *error = NULL;
     int status;
-    if (!read_input(path, &text, &size, &error))
-        status = cli_fail("disasm", error);
-    else if (o.hex)
-        status = disassemble_hex(path, text, size, &print);
+    if (!read_input(path, &text, &size, &error)) status = cli_fail("disasm", error);
+    else if (o.hex) status = disassemble_hex(path, text, size, &print);
     else
         status = disassemble_file(path, text, size,
                                   o.base != NULL ? (uint32_t)strtoul(o.base, NULL, 0) : 0, &print);

@@ -58,8 +58,8 @@ static int link_objects(const GPtrArray *objects, const struct options *o,
                         const struct isa_layout *layout) {
     struct isa_messages messages;
     isa_messages_init(&messages);
-    struct isa_image *image = isa_link((struct isa_object *const *)objects->pdata, objects->len,
-                                       layout, &messages);
+    struct isa_image *image =
+        isa_link((struct isa_object *const *)objects->pdata, objects->len, layout, &messages);
     GString *text = g_string_new(NULL);
     isa_messages_print(&messages, text);
     fputs(text->str, stderr);
@@ -67,10 +67,8 @@ static int link_objects(const GPtrArray *objects, const struct options *o,
     int status = image != NULL ? CLI_OK : CLI_WRONG_INPUT;
     if (image != NULL) {
         GByteArray *bytes = g_byte_array_new();
-        if (o->flat)
-            put_flat(image, bytes);
-        else
-            isa_image_write(image, bytes);
+        if (o->flat) put_flat(image, bytes);
+        else isa_image_write(image, bytes);
         GError *error = NULL;
         if (!file_write_atomic(o->output, bytes->data, bytes->len, &error))
             status = cli_fail("link", error);
@@ -97,17 +95,17 @@ static int run(struct options *o, char **paths) {
     G_STATIC_ASSERT(sizeof(struct isa_define) == sizeof(struct isa_place));
     if (split(o->symbols, defines) && split(o->places, places)) {
         const struct isa_layout layout = {
-            .text_base = number(o->base), .data_base = number(o->data_base), .entry = o->entry,
+            .text_base = number(o->base),
+            .data_base = number(o->data_base),
+            .entry = o->entry,
             .defines = (const struct isa_define *)(const void *)defines->data,
             .n_defines = defines->len,
             .places = (const struct isa_place *)(const void *)places->data,
             .n_places = places->len,
             .roots = (const char *const *)o->roots,
             .n_roots = o->roots != NULL ? g_strv_length(o->roots) : 0};
-        if (!read_objects(paths, objects, &error))
-            status = cli_fail("link", error);
-        else
-            status = link_objects(objects, o, &layout);
+        if (!read_objects(paths, objects, &error)) status = cli_fail("link", error);
+        else status = link_objects(objects, o, &layout);
     }
     g_ptr_array_free(objects, true);
     g_array_free(defines, true);
@@ -137,9 +135,9 @@ int cmd_link(int argc, char **argv) {
     if (done) return CLI_OK;
     int status = CLI_WRONG_INPUT;
     if (argc < 2 || o.output == NULL)
-        fprintf(stderr, "ipu-stack link: objects and -o FILE are needed; see ipu-stack link --help\n");
-    else
-        status = run(&o, argv + 1);
+        fprintf(stderr,
+                "ipu-stack link: objects and -o FILE are needed; see ipu-stack link --help\n");
+    else status = run(&o, argv + 1);
     g_free(o.output);
     g_free(o.base);
     g_free(o.data_base);

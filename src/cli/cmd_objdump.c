@@ -47,9 +47,9 @@ int cmd_objdump(int argc, char **argv) {
     }
     uint32_t what = (sections ? ISA_DUMP_SECTIONS : 0u) | (symbols ? ISA_DUMP_SYMBOLS : 0u) |
                     (code ? ISA_DUMP_CODE : 0u) | (data ? ISA_DUMP_DATA : 0u);
-    if (what == 0)
-        what = ISA_DUMP_SECTIONS | ISA_DUMP_SYMBOLS | ISA_DUMP_CODE | ISA_DUMP_DATA;
-    const struct isa_print print = {.mode = supervisor ? ISA_MODE_S : ISA_MODE_W, .flag_names = true};
+    if (what == 0) what = ISA_DUMP_SECTIONS | ISA_DUMP_SYMBOLS | ISA_DUMP_CODE | ISA_DUMP_DATA;
+    const struct isa_print print = {.mode = supervisor ? ISA_MODE_S : ISA_MODE_W,
+                                    .flag_names = true};
     for (int i = 1; i < argc; i++) {
         GError *error = NULL;
         if (!dump_file(argv[i], what, &print, &error)) return cli_fail("objdump", error);

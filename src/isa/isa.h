@@ -18,7 +18,7 @@
 
 #include "base/base.h"
 
-/* Goes up whenever a row of isa.def, isa_flag.def or a provisional number changes; packages carry it. */
+/* Goes up whenever a row of isa.def or a provisional number changes; packages carry it. */
 enum { ISA_TABLE_VERSION = 1 };
 
 enum isa_op {
@@ -81,16 +81,16 @@ const struct isa_form *isa_form(enum isa_op op);
 
 /* A decoded instruction. Members that the form has no operand for are 0.
  *
- *   memory forms   base, delta, off (offset or stride register), addr (pointer register or pair with
- *                  packed addresses), imm (offset, step or stride selector)
+ *   memory forms   base, delta, off (offset or stride register), addr (pointer register or pair
+ *                  with packed addresses), imm (offset, step or stride selector)
  *   stores         the stored register is s0        loads   d (and d1)
  *   rpt            imm = bundles - 1, imm2 = count of the immediate form; register form: s0
  *   branches       imm = byte address; call: d = link register
  *   run, runall    s0 = entry, s1 = vertex base, imm = offset in bytes
  *   get, put...    imm = index of the register as encoded (0..255)
  *   movz           d is read and written            brnzdec: s0 is read and written
- *   exchange       imm2 = n, imm = address, pointer, mux or delta as in the field, sel, sctl; second
- *                  word of sendpicp in x14 and p18
+ *   exchange       imm2 = n, imm = address, pointer, mux or delta as in the field, sel, sctl; the
+ *                  second word of sendpicp in x14 and p18
  */
 struct isa_insn {
     uint16_t op; /* enum isa_op */
@@ -144,7 +144,7 @@ enum isa_bundle_error {
 enum isa_bundle_error isa_bundle_check(const struct isa_insn *main, const struct isa_insn *aux);
 
 /* Registers read and written, bit n = register n; zero and read-only registers included, as the
- * bundle rule needs them. ld64a32 counts its whole quad as written. Broadcasts read one register. */
+ * bundle rule needs them. ld64a32 counts its whole quad as written. Broadcasts read one. */
 struct isa_regs {
     uint16_t m_read, m_write, a_read, a_write;
 };

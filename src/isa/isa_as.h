@@ -9,8 +9,9 @@
  *   isa_as_emit.c    items of sections: padding, checks of bundles and repeat bodies, second pass
  *   isa_asm.c        the run, messages
  *
- * Two passes: the first reads statements in order and gives every instruction its place (sizes do not
- * depend on values); the second knows all labels, chooses forms, and writes words and relocations. */
+ * Two passes: the first reads statements in order and gives every instruction its place (sizes do
+ * not depend on values); the second knows all labels, chooses forms, and writes words and
+ * relocations. */
 #ifndef IPU_ISA_AS_H
 #define IPU_ISA_AS_H
 
@@ -22,9 +23,10 @@ struct as;
 /* --- Text. --- */
 
 struct as_line {
-    const char *text;             /* without the newline, comments blanked */
+    const char *text; /* without the newline, comments blanked */
     uint32_t file, number;
     const struct as_frame *frame; /* macro or repetition it came out of, or NULL */
+    uint32_t order;               /* number of its last statement in the order of reading */
 };
 struct as_loc {
     const struct as_line *line;
@@ -77,16 +79,16 @@ bool as_macro_call(struct as *as, const char *name, struct as_cursor *c);
 
 enum as_symbol_kind { AS_SYM_UNDEFINED, AS_SYM_LABEL, AS_SYM_EQU };
 struct as_symbol {
-    const char *name;            /* NULL: anonymous (numeric labels, dot) */
+    const char *name; /* NULL: anonymous (numeric labels, dot) */
     enum as_symbol_kind kind;
-    struct as_section *section;  /* of a label; NULL while it waits for its item */
+    struct as_section *section; /* of a label; NULL while it waits for its item */
     uint32_t offset;
     struct as_expr *value, *size; /* .set; .size */
     bool referenced, in_eval, redefinable;
     uint8_t binding, type;
     bool binding_set;
-    struct as_loc loc;           /* definition, or first use */
-    uint32_t out;                /* index in the object + 1 */
+    struct as_loc loc; /* definition, or first use */
+    uint32_t out;      /* index in the object + 1 */
 };
 enum as_expr_kind { AS_NUMBER, AS_SYMBOL, AS_UNARY, AS_BINARY };
 struct as_expr {
@@ -127,33 +129,34 @@ uint16_t as_half_bits(double v);
 enum as_operand_kind { AS_OP_REG, AS_OP_CSR, AS_OP_EXPR };
 struct as_operand {
     enum as_operand_kind kind;
-    char file;           /* 'M' or 'A' */
+    char file; /* 'M' or 'A' */
     uint8_t first, count;
-    const char *mark;    /* "", "+=", "++", "@", ">>", ":B", ":BL", ":BU" */
+    const char *mark; /* "", "+=", "++", "@", ">>", ":B", ":BL", ":BU" */
     struct as_expr *expr;
-    int csr;             /* index */
+    int csr; /* index */
     bool upper;
-    uint8_t who;         /* of the CSR */
+    uint8_t who; /* of the CSR */
     struct as_loc loc;
 };
 enum { AS_MAX_OPERANDS = 8 };
 struct as_insn {
-    const char *mnemonic;  /* of the table */
-    const char *written;   /* as in the source */
-    char force;            /* 'Z' or 'S': kind of a 16-bit immediate; 0: by value */
+    const char *mnemonic; /* of the table */
+    const char *written;  /* as in the source */
+    char force;           /* 'Z' or 'S': kind of a 16-bit immediate; 0: by value */
     uint32_t n_operands;
     struct as_operand operand[AS_MAX_OPERANDS];
     struct as_loc loc;
     uint8_t mode;
     bool allow_mode, allow_operands;
-    struct isa_insn insn;  /* of the second pass */
+    struct isa_insn insn; /* of the second pass */
     bool done;
 };
 /* Rewrites aliases in place. ldconst may give a second instruction in *ret_second (else NULL). */
 bool as_alias(struct as *as, struct as_insn *insn, struct as_insn **ret_second);
 /* Whether some form fits as far as registers tell; a message if not. */
 bool as_match_shape(struct as *as, struct as_insn *insn);
-/* Chooses the form; false after a message. A relocation type other than NONE comes with its symbol. */
+/* Chooses the form; false after a message. A relocation type other than NONE comes with its symbol.
+ */
 struct as_reloc {
     uint8_t type;
     struct as_value value;
@@ -207,18 +210,18 @@ struct as {
     const struct isa_asm_options *options;
     struct isa_messages *messages;
     struct isa_object *object;
-    GHashTable *symbols;      /* name -> struct as_symbol */
+    GHashTable *symbols; /* name -> struct as_symbol */
     GPtrArray *symbol_order;
-    GHashTable *files;        /* name -> index + 1 */
-    GHashTable *macros;       /* name -> struct as_macro */
-    GHashTable *sdk;          /* flag name -> number + 1, of the SDK header */
-    GPtrArray *sections;      /* struct as_section */
+    GHashTable *files;   /* name -> index + 1 */
+    GHashTable *macros;  /* name -> struct as_macro */
+    GHashTable *sdk;     /* flag name -> number + 1, of the SDK header */
+    GPtrArray *sections; /* struct as_section */
     struct as_section *section, *previous;
     GPtrArray *section_stack;
-    GPtrArray *pending;       /* labels waiting for their item */
+    GPtrArray *pending; /* labels waiting for their item */
     GHashTable *local_back, *local_forward;
     struct as_input *input;
-    GArray *conds;            /* struct as_cond */
+    GArray *conds; /* struct as_cond */
     uint32_t n_expansions, n_statements, eval_depth;
     uint64_t n_bytes, n_text;
     uint8_t mode;
@@ -233,9 +236,9 @@ struct as {
 
 void as_report(struct as *as, struct as_loc loc, enum isa_severity severity, uint32_t code,
                const char *format, ...) G_GNUC_PRINTF(5, 6);
-#define as_error(as, loc, name, ...)                                                                \
+#define as_error(as, loc, name, ...)                                                               \
     as_report((as), (loc), ISA_ERROR, DIAG_##name, DIAG_TEXT_##name, ##__VA_ARGS__)
-#define as_warn(as, loc, name, ...)                                                                 \
+#define as_warn(as, loc, name, ...)                                                                \
     as_report((as), (loc), ISA_WARNING, DIAG_##name, DIAG_TEXT_##name, ##__VA_ARGS__)
 /* "; did you mean 'x'?" or "", from the given names. */
 const char *as_suggest(struct as *as, const char *name, const char *const *names, size_t n);

@@ -1,17 +1,21 @@
-/* Aliases and pseudo-instructions of isa 3.1 and encoding-aliases.csv, written as instructions of the
- * table. Which rule a name has is in isa_alias.def. */
+/* Aliases and pseudo-instructions of isa 3.1 and encoding-aliases.csv, written as instructions of
+ * the table. Which rule a name has is in isa_alias.def. */
 #include "isa/isa_as.h"
 
 #include <string.h>
 
 static struct as_operand reg(char file, uint32_t first, uint32_t count, struct as_loc loc) {
-    return (struct as_operand){.kind = AS_OP_REG, .file = file, .first = (uint8_t)first,
-                               .count = (uint8_t)count, .mark = "", .loc = loc};
+    return (struct as_operand){.kind = AS_OP_REG,
+                               .file = file,
+                               .first = (uint8_t)first,
+                               .count = (uint8_t)count,
+                               .mark = "",
+                               .loc = loc};
 }
 
 static struct as_operand number(struct as *as, int64_t v, struct as_loc loc) {
-    return (struct as_operand){.kind = AS_OP_EXPR, .mark = "", .loc = loc,
-                               .expr = as_expr_number(as, v, loc)};
+    return (struct as_operand){
+        .kind = AS_OP_EXPR, .mark = "", .loc = loc, .expr = as_expr_number(as, v, loc)};
 }
 
 static bool is_reg(const struct as_insn *x, uint32_t i, char file, uint32_t count) {
@@ -161,8 +165,7 @@ bool as_alias(struct as *as, struct as_insn *insn, struct as_insn **ret_second) 
     };
     *ret_second = NULL;
     for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
-        if (strcmp(aliases[i].name, insn->written) == 0 &&
-            !aliases[i].apply(as, insn, ret_second))
+        if (strcmp(aliases[i].name, insn->written) == 0 && !aliases[i].apply(as, insn, ret_second))
             return false;
     rewrite_plain(as, insn);
     return true;

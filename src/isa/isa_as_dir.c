@@ -1,4 +1,5 @@
-/* Directives other than those of input. Each has a row in the table at the end: name, function, argument. */
+/* Directives other than those of input. Each has a row in the table at the end: name, function,
+ * argument. */
 #include "isa/isa_as.h"
 
 #include <ctype.h>
@@ -100,10 +101,8 @@ static void dir_section(struct as *as, struct as_cursor *c, int push) {
 
 static void dir_popsection(struct as *as, struct as_cursor *c, int argument) {
     (void)argument;
-    if (as->section_stack->len == 0)
-        as_error(as, whole(c), ISA_COND_STRAY, ".popsection");
-    else
-        enter(as, g_ptr_array_steal_index(as->section_stack, as->section_stack->len - 1));
+    if (as->section_stack->len == 0) as_error(as, whole(c), ISA_COND_STRAY, ".popsection");
+    else enter(as, g_ptr_array_steal_index(as->section_stack, as->section_stack->len - 1));
 }
 
 static void dir_previous(struct as *as, struct as_cursor *c, int argument) {
@@ -220,12 +219,9 @@ static void dir_real(struct as *as, struct as_cursor *c, int size) {
         if (!real_value(as, c, &v)) return;
         const float f = (float)v;
         const uint16_t h = as_half_bits(v);
-        if (size == REAL_HALF)
-            as_emit_bytes(as, &h, 2, loc);
-        else if (size == REAL_SINGLE)
-            as_emit_bytes(as, &f, 4, loc);
-        else
-            as_emit_bytes(as, &v, 8, loc);
+        if (size == REAL_HALF) as_emit_bytes(as, &h, 2, loc);
+        else if (size == REAL_SINGLE) as_emit_bytes(as, &f, 4, loc);
+        else as_emit_bytes(as, &v, 8, loc);
     } while (as_accept(c, ','));
     rest_of_line(as, c);
 }
@@ -308,10 +304,8 @@ static void dir_space(struct as *as, struct as_cursor *c, int argument) {
     (void)argument;
     int64_t n, fill = 0;
     if (!as_absolute(as, c, &n) || !optional_number(as, c, &fill)) return;
-    if (n < 0 || n > INT32_MAX)
-        as_error(as, whole(c), ISA_TOO_MUCH, "bytes");
-    else
-        as_emit_space(as, (uint32_t)n, (uint8_t)fill, whole(c));
+    if (n < 0 || n > INT32_MAX) as_error(as, whole(c), ISA_TOO_MUCH, "bytes");
+    else as_emit_space(as, (uint32_t)n, (uint8_t)fill, whole(c));
     rest_of_line(as, c);
 }
 
@@ -351,19 +345,46 @@ static void dir_mode(struct as *as, struct as_cursor *c, int mode) {
     rest_of_line(as, c);
 }
 
-enum permission { ALLOW_OPTIMIZATIONS, WARN_BUNDLES, ERROR_BUNDLES, ALLOW_OPERANDS, ERROR_OPERANDS,
-                  ALLOW_MODE, ERROR_MODE, ALLOW_REPEAT, ERROR_REPEAT };
+enum permission {
+    ALLOW_OPTIMIZATIONS,
+    WARN_BUNDLES,
+    ERROR_BUNDLES,
+    ALLOW_OPERANDS,
+    ERROR_OPERANDS,
+    ALLOW_MODE,
+    ERROR_MODE,
+    ALLOW_REPEAT,
+    ERROR_REPEAT
+};
 static void dir_allow(struct as *as, struct as_cursor *c, int what) {
     switch ((enum permission)what) {
-    case ALLOW_OPTIMIZATIONS: as->allow_optimizations = true; break;
-    case WARN_BUNDLES: as->warn_bundles = true; break;
-    case ERROR_BUNDLES: as->warn_bundles = false; break;
-    case ALLOW_OPERANDS: as->allow_operands = true; break;
-    case ERROR_OPERANDS: as->allow_operands = as->options->allow_invalid_operands; break;
-    case ALLOW_MODE: as->allow_mode = true; break;
-    case ERROR_MODE: as->allow_mode = false; break;
-    case ALLOW_REPEAT: as->allow_repeat = true; break;
-    case ERROR_REPEAT: as->allow_repeat = false; break;
+    case ALLOW_OPTIMIZATIONS:
+        as->allow_optimizations = true;
+        break;
+    case WARN_BUNDLES:
+        as->warn_bundles = true;
+        break;
+    case ERROR_BUNDLES:
+        as->warn_bundles = false;
+        break;
+    case ALLOW_OPERANDS:
+        as->allow_operands = true;
+        break;
+    case ERROR_OPERANDS:
+        as->allow_operands = as->options->allow_invalid_operands;
+        break;
+    case ALLOW_MODE:
+        as->allow_mode = true;
+        break;
+    case ERROR_MODE:
+        as->allow_mode = false;
+        break;
+    case ALLOW_REPEAT:
+        as->allow_repeat = true;
+        break;
+    case ERROR_REPEAT:
+        as->allow_repeat = false;
+        break;
     }
     rest_of_line(as, c);
 }

@@ -1,7 +1,7 @@
-/* Items of sections. The first pass gives every instruction its place and puts in the nops that bundles
- * (at multiples of 8) and lone rpts (at 4 modulo 8, so that the body follows) need; labels in front of
- * a padded item name the item. The second pass chooses forms, checks bundles and repeat bodies, and
- * writes words, data and relocations. Facts: isa 1.2, 1.4. */
+/* Items of sections. The first pass gives every instruction its place and puts in the nops that
+ * bundles (at multiples of 8) and lone rpts (at 4 modulo 8, so that the body follows) need; labels
+ * in front of a padded item name the item. The second pass chooses forms, checks bundles and repeat
+ * bodies, and writes words, data and relocations. Facts: isa 1.2, 1.4. */
 #include "isa/isa_as.h"
 
 #include <stdlib.h>
@@ -110,7 +110,9 @@ void as_emit_insns(struct as *as, struct as_insn *a, struct as_insn *b, struct a
 }
 
 static void data_item(struct as *as, uint32_t offset, struct as_loc loc) {
-    const struct as_item item = {.kind = AS_ITEM_DATA, .offset = offset, .loc = loc,
+    const struct as_item item = {.kind = AS_ITEM_DATA,
+                                 .offset = offset,
+                                 .loc = loc,
                                  .size = as->section->out->size - offset};
     g_array_append_val(as->section->items, item);
 }
@@ -215,9 +217,14 @@ static void check_bundle(struct as *as, const struct as_item *item) {
     const struct as_insn *m = item->insn[0], *a = item->insn[1];
     const char *rule = NULL;
     switch (isa_bundle_check(&m->insn, &a->insn)) {
-    case ISA_BUNDLE_OK: return;
-    case ISA_BUNDLE_SOLO: rule = "one of them is never part of a bundle (isa 1.2)"; break;
-    case ISA_BUNDLE_MODE: rule = "only workers use bundles, and one is the supervisor's"; break;
+    case ISA_BUNDLE_OK:
+        return;
+    case ISA_BUNDLE_SOLO:
+        rule = "one of them is never part of a bundle (isa 1.2)";
+        break;
+    case ISA_BUNDLE_MODE:
+        rule = "only workers use bundles, and one is the supervisor's";
+        break;
     case ISA_BUNDLE_PIPES:
         rule = is_aux(m) && !is_aux(a) ? "the main instruction comes first, the aux one second"
                : is_aux(m)             ? "both use the aux pipeline"
@@ -300,7 +307,8 @@ static void add_line(struct as_section *s, const struct as_item *item) {
     if (item->kind == AS_ITEM_DATA || item->loc.line == NULL) return;
     const struct isa_line line = {item->offset, item->loc.line->file, item->loc.line->number};
     const guint n = s->out->lines->len;
-    const struct isa_line *last = n == 0 ? NULL : &g_array_index(s->out->lines, struct isa_line, n - 1);
+    const struct isa_line *last =
+        n == 0 ? NULL : &g_array_index(s->out->lines, struct isa_line, n - 1);
     if (last == NULL || last->file != line.file || last->line != line.line)
         g_array_append_val(s->out->lines, line);
 }
@@ -315,19 +323,22 @@ static uint8_t symbol_binding(const struct as_symbol *s) {
     return s->kind == AS_SYM_UNDEFINED ? ISA_GLOBAL : ISA_LOCAL;
 }
 
-/* Numbers the object's symbols: one per section first, then the named ones in order of appearance. */
+/* Numbers the object's symbols: one per section first, then the named ones in order of appearance.
+ */
 static void number_symbols(struct as *as) {
     for (uint32_t i = 0; i < as->sections->len; i++) {
         const struct as_section *s = g_ptr_array_index(as->sections, i);
-        const struct isa_symbol sym = {.name = g_strdup(s->out->name), .section = (int32_t)i,
-                                       .binding = ISA_LOCAL, .type = ISA_SYM_SECTION};
+        const struct isa_symbol sym = {.name = g_strdup(s->out->name),
+                                       .section = (int32_t)i,
+                                       .binding = ISA_LOCAL,
+                                       .type = ISA_SYM_SECTION};
         g_array_append_val(as->object->symbols, sym);
     }
     for (uint32_t i = 0; i < as->symbol_order->len; i++) {
         struct as_symbol *s = g_ptr_array_index(as->symbol_order, i);
         struct as_value v = {0};
-        struct isa_symbol sym = {.section = ISA_IN_NONE, .binding = symbol_binding(s),
-                                 .type = s->type};
+        struct isa_symbol sym = {
+            .section = ISA_IN_NONE, .binding = symbol_binding(s), .type = s->type};
         int64_t builtin;
         const bool hidden = s->name == NULL || strncmp(s->name, ".L", 2) == 0;
         if (s->kind == AS_SYM_LABEL) {

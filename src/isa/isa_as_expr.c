@@ -1,9 +1,9 @@
 /* Numbers, symbols and expressions. Precedence as in GNU as: (* / % << >>), (| & ^ !), (+ -),
  * comparisons, &&, ||, each group from the left; comparisons give -1 for true as there.
  *
- * A value is a number, or a symbol plus a number. Differences of labels of one section are numbers as
- * soon as both have their places. A symbol set by .set or = is replaced by its number where it is
- * used, if it has one by then; else it is looked up again when the expression is evaluated. */
+ * A value is a number, or a symbol plus a number. Differences of labels of one section are numbers
+ * as soon as both have their places. A symbol set by .set or = is replaced by its number where it
+ * is used, if it has one by then; else it is looked up again when the expression is evaluated. */
 #include "isa/isa_as.h"
 
 #include "target/target.h"
@@ -34,8 +34,7 @@ struct as_symbol *as_symbol_get(struct as *as, const char *name, struct as_loc l
 
 void as_label_define(struct as *as, struct as_symbol *s, struct as_loc loc) {
     if (s->kind != AS_SYM_UNDEFINED) {
-        as_error(as, loc, ISA_DEFINED_TWICE, s->name != NULL ? s->name : "?",
-                 s->loc.line->number);
+        as_error(as, loc, ISA_DEFINED_TWICE, s->name != NULL ? s->name : "?", s->loc.line->number);
         return;
     }
     s->kind = AS_SYM_LABEL;
@@ -77,7 +76,7 @@ static const struct {
     {"TFPU_ROUND_RD", 2},
     {"TFPU_ROUND_ZERO", 3},
     {"TFPU_ROUND_RA", 4},
-#define ISA_CSR_FIELD(csr, field, shift, bits)                                                      \
+#define ISA_CSR_FIELD(csr, field, shift, bits)                                                     \
     {#csr "__" #field "__SHIFT", shift}, {#csr "__" #field "__MASK", (1 << (bits)) - 1},
 #include "isa/isa_csr_field.def"
 #undef ISA_CSR_FIELD
@@ -164,7 +163,8 @@ static bool float_number(struct as_cursor *c, int64_t *ret) {
     const bool half = buffer[digits] == 'h' || buffer[digits] == 'H';
     const bool single = buffer[digits] == 'f' || buffer[digits] == 'F';
     const char after = buffer[digits + (half || single)];
-    if (strcspn(buffer, "0123456789") >= digits || !(marked || half) || isalnum((unsigned char)after) || after == '_')
+    if (strcspn(buffer, "0123456789") >= digits || !(marked || half) ||
+        isalnum((unsigned char)after) || after == '_')
         return false;
     buffer[digits] = 0;
     const double v = g_ascii_strtod(buffer, NULL);
@@ -221,7 +221,8 @@ bool as_number(struct as *as, struct as_cursor *c, int64_t *ret, bool *ret_float
     const char *begin = c->p;
     *ret_float = true;
     if (named_float(c, ret)) return true;
-    if (!isdigit((unsigned char)as_peek(c)) && as_peek(c) != '.' && as_peek(c) != '\'') return false;
+    if (!isdigit((unsigned char)as_peek(c)) && as_peek(c) != '.' && as_peek(c) != '\'')
+        return false;
     if (float_number(c, ret)) return true;
     *ret_float = false;
     if (char_number(c, ret)) return true;
@@ -307,8 +308,16 @@ static struct as_expr *local_label_expr(struct as *as, struct as_cursor *c) {
     return e;
 }
 
-enum { OP_SHL = 'l', OP_SHR = 'r', OP_EQ = 'e', OP_NE = 'n', OP_LE = 'L', OP_GE = 'G',
-       OP_AND = 'A', OP_OR = 'O' };
+enum {
+    OP_SHL = 'l',
+    OP_SHR = 'r',
+    OP_EQ = 'e',
+    OP_NE = 'n',
+    OP_LE = 'L',
+    OP_GE = 'G',
+    OP_AND = 'A',
+    OP_OR = 'O'
+};
 static const struct {
     char text[3];
     uint8_t op, precedence;
@@ -332,7 +341,8 @@ static int operator_at(struct as_cursor *c) {
     return -1;
 }
 
-static struct as_expr *parse_level(struct as *as, struct as_cursor *c, uint32_t min, uint32_t depth);
+static struct as_expr *parse_level(struct as *as, struct as_cursor *c, uint32_t min,
+                                   uint32_t depth);
 
 static struct as_expr *primary(struct as *as, struct as_cursor *c, uint32_t depth) {
     as_skip(c);
@@ -437,31 +447,67 @@ static bool number_operator(struct as *as, const struct as_expr *e, bool report,
                             int64_t b, int64_t *ret) {
     const uint64_t x = (uint64_t)a, y = (uint64_t)b;
     switch (e->op) {
-    case '+': *ret = (int64_t)(x + y); return true;
-    case '-': *ret = (int64_t)(x - y); return true;
-    case '*': *ret = (int64_t)(x * y); return true;
-    case '/': case '%':
+    case '+':
+        *ret = (int64_t)(x + y);
+        return true;
+    case '-':
+        *ret = (int64_t)(x - y);
+        return true;
+    case '*':
+        *ret = (int64_t)(x * y);
+        return true;
+    case '/':
+    case '%':
         if (b == 0 || (a == INT64_MIN && b == -1)) {
             if (report) as_error(as, e->loc, ISA_DIVISION);
             return false;
         }
         *ret = e->op == '/' ? a / b : a % b;
         return true;
-    case OP_SHL: *ret = y < 64 ? (int64_t)(x << y) : 0; return true;
-    case OP_SHR: *ret = y < 64 ? (int64_t)(x >> y) : 0; return true;
-    case '|': *ret = a | b; return true;
-    case '&': *ret = a & b; return true;
-    case '^': *ret = a ^ b; return true;
-    case '!': *ret = a | ~b; return true;
-    case OP_EQ: *ret = -(a == b); return true;
-    case OP_NE: *ret = -(a != b); return true;
-    case '<': *ret = -(a < b); return true;
-    case '>': *ret = -(a > b); return true;
-    case OP_LE: *ret = -(a <= b); return true;
-    case OP_GE: *ret = -(a >= b); return true;
-    case OP_AND: *ret = a != 0 && b != 0; return true;
-    case OP_OR: *ret = a != 0 || b != 0; return true;
-    default: return false;
+    case OP_SHL:
+        *ret = y < 64 ? (int64_t)(x << y) : 0;
+        return true;
+    case OP_SHR:
+        *ret = y < 64 ? (int64_t)(x >> y) : 0;
+        return true;
+    case '|':
+        *ret = a | b;
+        return true;
+    case '&':
+        *ret = a & b;
+        return true;
+    case '^':
+        *ret = a ^ b;
+        return true;
+    case '!':
+        *ret = a | ~b;
+        return true;
+    case OP_EQ:
+        *ret = -(a == b);
+        return true;
+    case OP_NE:
+        *ret = -(a != b);
+        return true;
+    case '<':
+        *ret = -(a < b);
+        return true;
+    case '>':
+        *ret = -(a > b);
+        return true;
+    case OP_LE:
+        *ret = -(a <= b);
+        return true;
+    case OP_GE:
+        *ret = -(a >= b);
+        return true;
+    case OP_AND:
+        *ret = a != 0 && b != 0;
+        return true;
+    case OP_OR:
+        *ret = a != 0 || b != 0;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -497,10 +543,9 @@ static bool eval_unary(struct as *as, const struct as_expr *e, bool report, stru
     }
     /* The minus of a half or single literal is its sign bit. */
     const bool is_half = e->a->literal_float && a.value >= 0 && a.value <= 0xffff;
-    if (e->op == '-' && e->a->literal_float)
-        a.value ^= is_half ? 0x8000 : INT64_C(0x80000000);
+    if (e->op == '-' && e->a->literal_float) a.value ^= is_half ? 0x8000 : INT64_C(0x80000000);
     else
-        a.value = e->op == '-' ? (int64_t)(0 - (uint64_t)a.value)
+        a.value = e->op == '-'   ? (int64_t)(0 - (uint64_t)a.value)
                   : e->op == '~' ? ~a.value
                                  : a.value == 0;
     *ret = a;
@@ -515,10 +560,18 @@ bool as_eval(struct as *as, const struct as_expr *e, bool report, struct as_valu
     as->eval_depth++;
     bool ok = true;
     switch (e->kind) {
-    case AS_NUMBER: *ret = (struct as_value){e->number, NULL}; break;
-    case AS_SYMBOL: ok = eval_symbol(as, e, report, ret); break;
-    case AS_UNARY: ok = eval_unary(as, e, report, ret); break;
-    case AS_BINARY: ok = eval_binary(as, e, report, ret); break;
+    case AS_NUMBER:
+        *ret = (struct as_value){e->number, NULL};
+        break;
+    case AS_SYMBOL:
+        ok = eval_symbol(as, e, report, ret);
+        break;
+    case AS_UNARY:
+        ok = eval_unary(as, e, report, ret);
+        break;
+    case AS_BINARY:
+        ok = eval_binary(as, e, report, ret);
+        break;
     }
     as->eval_depth--;
     return ok;
@@ -531,8 +584,7 @@ bool as_absolute(struct as *as, struct as_cursor *c, int64_t *ret) {
     struct as_value v;
     if (!as_eval(as, e, true, &v)) return false;
     if (v.symbol != NULL) {
-        as_error(as, e->loc, ISA_NOT_ABSOLUTE,
-                 v.symbol->name != NULL ? v.symbol->name : "a label");
+        as_error(as, e->loc, ISA_NOT_ABSOLUTE, v.symbol->name != NULL ? v.symbol->name : "a label");
         return false;
     }
     *ret = v.value;

@@ -1,7 +1,7 @@
-/* Lines and statements. A text is copied with its comments blanked (columns stay true), cut into lines
- * and at semicolons into statements. Inputs stack: the file, macro expansions, repetitions. Bodies of
- * macros and repetitions are kept as statements and expanded by substitution of their parameters,
- * with a frame that tells messages where the expansion was asked for.
+/* Lines and statements. A text is copied with its comments blanked (columns stay true), cut into
+ * lines and at semicolons into statements. Inputs stack: the file, macro expansions, repetitions.
+ * Bodies of macros and repetitions are kept as statements and expanded by substitution of their
+ * parameters, with a frame that tells messages where the expansion was asked for.
  *
  * Runaway input is stopped: expansion depth, number of expansions and of statements are bounded. */
 #include "isa/isa_as.h"
@@ -9,8 +9,14 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 64, MAX_STATEMENTS = 1000 * 1000, MAX_REPEATED = 250 * 1000,
-       MAX_LINE = 16 * 1024, MAX_TEXT = 64 * 1024 * 1024, MAX_PARAMETERS = 64 };
+enum {
+    MAX_DEPTH = 64,
+    MAX_STATEMENTS = 1000 * 1000,
+    MAX_REPEATED = 250 * 1000,
+    MAX_LINE = 16 * 1024,
+    MAX_TEXT = 64 * 1024 * 1024,
+    MAX_PARAMETERS = 64
+};
 
 struct as_input {
     struct as_input *parent;
@@ -81,8 +87,7 @@ const char *as_ident(struct as *as, struct as_cursor *c) {
 
 struct as_loc as_span(const struct as_cursor *c, const char *begin) {
     const ptrdiff_t width = c->p > begin ? c->p - begin : 1;
-    return (struct as_loc){c->stmt->line, (uint32_t)(begin - c->stmt->line->text),
-                           (uint32_t)width};
+    return (struct as_loc){c->stmt->line, (uint32_t)(begin - c->stmt->line->text), (uint32_t)width};
 }
 
 struct as_loc as_here(const struct as_cursor *c) {
@@ -166,8 +171,8 @@ static bool line_marker(struct as *as, const char *text, uint32_t *file, uint32_
 
 static void push_input(struct as *as, GArray *stmts, bool is_macro) {
     struct as_input *in = arena_new_array(as->arena, struct as_input, 1);
-    *in = (struct as_input){.parent = as->input, .n = stmts->len, .cond_depth = as->conds->len,
-                            .is_macro = is_macro};
+    *in = (struct as_input){
+        .parent = as->input, .n = stmts->len, .cond_depth = as->conds->len, .is_macro = is_macro};
     in->stmts = arena_copy(as->arena, stmts->data, stmts->len * sizeof(struct as_stmt));
     as->input = in;
     g_array_free(stmts, true);
@@ -185,7 +190,7 @@ void as_push_text(struct as *as, const char *text, size_t length, uint32_t file)
         number++;
         if (!line_marker(as, p, &file, &number)) {
             struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
-            *line = (struct as_line){p, file, number, NULL};
+            *line = (struct as_line){p, file, number, NULL, 0};
             cut_statements(line, stmts);
         }
         if (last) break;
@@ -208,6 +213,7 @@ bool as_next(struct as *as, struct as_stmt *ret) {
     while (as->input != NULL && as->input->next == as->input->n) pop_input(as);
     if (as->input == NULL || as->stop) return false;
     *ret = as->input->stmts[as->input->next++];
+    ((struct as_line *)(uintptr_t)ret->line)->order = as->n_statements;
     if (++as->n_statements > MAX_STATEMENTS) {
         const struct as_loc loc = {ret->line, 0, 1};
         as_error(as, loc, ISA_TOO_MUCH, "statements");
@@ -284,8 +290,8 @@ static bool condition(struct as *as, const char *kind, struct as_cursor *c) {
 }
 
 static bool is_condition(const char *name) {
-    static const char *const kinds[] = {"", "c", "nc", "eqs", "nes", "b", "nb", "def", "ndef",
-                                        "notdef", "eq", "ne", "gt", "ge", "lt", "le"};
+    static const char *const kinds[] = {"",     "c",      "nc", "eqs", "nes", "b",  "nb", "def",
+                                        "ndef", "notdef", "eq", "ne",  "gt",  "ge", "lt", "le"};
     if (strncmp(name, ".if", 3) != 0) return false;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(name + 3, kinds[i]) == 0) return true;
@@ -424,7 +430,7 @@ static void expand_into(struct as *as, const struct expansion *x, GArray *stmts)
     for (uint32_t i = 0; i < x->n_body; i++) {
         struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
         *line = (struct as_line){substitute(as, &x->body[i], x->params, x->n_params),
-                                 x->body[i].line->file, x->body[i].line->number, x->frame};
+                                 x->body[i].line->file, x->body[i].line->number, x->frame, 0};
         cut_statements(line, stmts);
     }
 }
@@ -447,7 +453,8 @@ static void skip_separator(struct as_cursor *c) {
     as_skip(c);
 }
 
-/* A default or an argument up to a comma or, outside parentheses, a blank that no operator adjoins. */
+/* A default or an argument up to a comma or, outside parentheses, a blank that no operator adjoins.
+ */
 static const char *argument(struct as *as, struct as_cursor *c) {
     static const char operators[] = "+-*/%<>&|^~!=?:@(";
     as_skip(c);
@@ -577,7 +584,8 @@ static uint32_t altmacro_locals(struct as *as, const struct as_macro *m, struct 
         for (const char *name; (name = as_ident(as, &c)) != NULL; skip_separator(&c))
             if (*n_args < MAX_PARAMETERS)
                 args[(*n_args)++] = (struct macro_param){
-                    .name = name, .value = arena_printf(as->arena, ".LL%u_%s", as->n_expansions, name)};
+                    .name = name,
+                    .value = arena_printf(as->arena, ".LL%u_%s", as->n_expansions, name)};
     }
     return i;
 }

@@ -1,12 +1,12 @@
 /* From operands to the form. Candidates are the forms of the mnemonic; registers, their groups and
- * marks must agree exactly; among forms that differ only in the kind of an immediate the first whose
- * range holds the value is taken, signed before zero-extended before `<< 20`. An omitted delta of a
- * load or store with an offset is $mzero (isa 3.1). */
+ * marks must agree exactly; among forms that differ only in the kind of an immediate the first
+ * whose range holds the value is taken, signed before zero-extended before `<< 20`. An omitted
+ * delta of a load or store with an offset is $mzero (isa 3.1). */
 #include "isa/isa_as.h"
 
 #include <string.h>
 
-static GHashTable *by_mnemonic; /* name -> first op + 1 */
+static GHashTable *by_mnemonic;       /* name -> first op + 1 */
 static uint16_t next_form[ISA_N_OPS]; /* the next op of the same mnemonic, or ISA_N_OPS */
 
 __attribute__((constructor)) static void mnemonic_index(void) {
@@ -21,7 +21,7 @@ __attribute__((constructor)) static void mnemonic_index(void) {
 
 bool as_mnemonic_known(const char *name) {
     if (g_hash_table_contains(by_mnemonic, name)) return true;
-#define ISA_ALIAS(alias, rule) \
+#define ISA_ALIAS(alias, rule)                                                                     \
     if (strcmp(name, alias) == 0) return true;
 #include "isa/isa_alias.def"
 #undef ISA_ALIAS
@@ -31,8 +31,10 @@ bool as_mnemonic_known(const char *name) {
 static uint32_t first_form(const char *mnemonic) {
     return GPOINTER_TO_UINT(g_hash_table_lookup(by_mnemonic, mnemonic)) - 1;
 }
-#define EACH_FORM(op, mnemonic) \
-    uint32_t op = first_form(mnemonic); op < ISA_N_OPS; op = next_form[op]
+#define EACH_FORM(op, mnemonic)                                                                    \
+    uint32_t op = first_form(mnemonic);                                                            \
+    op < ISA_N_OPS;                                                                                \
+    op = next_form[op]
 
 static const struct isa_class_info *class_of(const struct isa_form *f, uint32_t i) {
     return &isa_classes[f->operand[i].class];
@@ -59,8 +61,8 @@ static bool force_fits(const struct isa_form *f, char force) {
 /* Operands in the order of the form, with $mzero put in for an omitted delta. */
 static bool arrange(const struct isa_form *f, const struct as_insn *x,
                     const struct as_operand *ret[AS_MAX_OPERANDS]) {
-    static const struct as_operand zero = {.kind = AS_OP_REG, .file = 'M', .first = 15, .count = 1,
-                                           .mark = ""};
+    static const struct as_operand zero = {
+        .kind = AS_OP_REG, .file = 'M', .first = 15, .count = 1, .mark = ""};
     uint32_t from = 0;
     const bool short_form = x->n_operands + 1 == f->n_operands;
     if (x->n_operands != f->n_operands && !short_form) return false;
@@ -88,10 +90,8 @@ static void class_text(GString *out, const struct isa_class_info *c) {
     if (!c->reg) {
         const char *kind = c->file == 'S' ? "signed " : c->file == 'E' ? "flag " : "";
         g_string_append_printf(out, "%simm", kind);
-        if (c->file == 'T')
-            g_string_append(out, "12<<20");
-        else if (c->n != 0)
-            g_string_append_printf(out, "%u", c->n);
+        if (c->file == 'T') g_string_append(out, "12<<20");
+        else if (c->n != 0) g_string_append_printf(out, "%u", c->n);
         return;
     }
     g_string_append_printf(out, "$%c", file);
@@ -119,10 +119,9 @@ static const char *operand_text(struct as *as, const struct as_operand *o) {
     if (o->kind == AS_OP_CSR) return "a register of the machine";
     if (o->kind == AS_OP_EXPR) return "a number or symbol";
     const char file = o->file == 'M' ? 'm' : 'a';
-    return o->count == 1
-               ? arena_printf(as->arena, "$%c%u%s", file, o->first, o->mark)
-               : arena_printf(as->arena, "$%c%u:%u%s", file, o->first, o->first + o->count - 1,
-                              o->mark);
+    return o->count == 1 ? arena_printf(as->arena, "$%c%u%s", file, o->first, o->mark)
+                         : arena_printf(as->arena, "$%c%u:%u%s", file, o->first,
+                                        o->first + o->count - 1, o->mark);
 }
 
 /* Number of leading operands that fit. */
@@ -134,7 +133,8 @@ static uint32_t fitting(const struct isa_form *f, const struct as_insn *x) {
     return i;
 }
 
-/* Names the first operand that no form takes, as far as the best forms get; else lists the forms. */
+/* Names the first operand that no form takes, as far as the best forms get; else lists the forms.
+ */
 static void report_shape(struct as *as, const struct as_insn *x) {
     uint32_t best = 0;
     bool count_fits = false;
@@ -145,10 +145,8 @@ static void report_shape(struct as *as, const struct as_insn *x) {
         if (fit > best) best = fit;
     }
     if (!count_fits || best >= x->n_operands) {
-        if (count_fits)
-            as_error(as, x->loc, ISA_NO_FORM, x->written, forms_text(as, x));
-        else
-            as_error(as, x->loc, ISA_OPERAND_COUNT, x->written, x->n_operands, forms_text(as, x));
+        if (count_fits) as_error(as, x->loc, ISA_NO_FORM, x->written, forms_text(as, x));
+        else as_error(as, x->loc, ISA_OPERAND_COUNT, x->written, x->n_operands, forms_text(as, x));
         return;
     }
     GString *want = g_string_new(NULL);
@@ -231,10 +229,15 @@ bool as_match_shape(struct as *as, struct as_insn *insn) {
 
 static uint8_t reloc_type(const struct isa_operand *o) {
     switch (o->class) {
-    case ISA_CLASS_W19: case ISA_CLASS_W20: return ISA_R_19_S2;
-    case ISA_CLASS_W16: return ISA_R_RUN;
-    case ISA_CLASS_Z20: return ISA_R_20;
-    default: return ISA_R_NONE;
+    case ISA_CLASS_W19:
+    case ISA_CLASS_W20:
+        return ISA_R_19_S2;
+    case ISA_CLASS_W16:
+        return ISA_R_RUN;
+    case ISA_CLASS_Z20:
+        return ISA_R_20;
+    default:
+        return ISA_R_NONE;
     }
 }
 
@@ -256,7 +259,7 @@ static int64_t csr_index(const struct isa_form *f, uint32_t i, int64_t v) {
 struct chosen {
     struct isa_insn insn;
     struct as_reloc reloc;
-    uint32_t bad;      /* operand out of range */
+    uint32_t bad; /* operand out of range */
     bool unresolved;
 };
 
@@ -308,8 +311,7 @@ static void report_value(struct as *as, const struct as_insn *x, enum isa_op op,
         if (v.symbol->kind == AS_SYM_UNDEFINED && as->options->target_hardware &&
             isa_flag_find(name, strlen(name)) >= 0)
             as_error(as, x->loc, ISA_HARDWARE_FLAG, x->written, name);
-        else
-            as_error(as, o[bad]->loc, ISA_NOT_CONSTANT, position, x->written, name);
+        else as_error(as, o[bad]->loc, ISA_NOT_CONSTANT, position, x->written, name);
         return;
     }
     GString *ranges = g_string_new(NULL);
@@ -322,7 +324,9 @@ static void report_value(struct as *as, const struct as_insn *x, enum isa_op op,
         g_string_append_printf(ranges, "%s%" G_GINT64_FORMAT "..%" G_GINT64_FORMAT "%s",
                                ranges->len != 0 ? " and " : "", file == 'W' ? min / 4 : min,
                                file == 'W' ? max / 4 : max,
-                               file == 'T' ? " in steps of 1048576" : file == 'W' ? " words" : "");
+                               file == 'T'   ? " in steps of 1048576"
+                               : file == 'W' ? " words"
+                                             : "");
     }
     as_error(as, o[bad]->loc, ISA_RANGE, position, x->written, v.value, ranges->str);
     g_string_free(ranges, true);
@@ -352,7 +356,8 @@ static bool check_hardware(struct as *as, const struct as_insn *x, const struct 
 }
 
 /* isa 3.5, 3.6: the update of a step and the loaded value must not meet in one register. */
-static bool check_destinations(struct as *as, const struct as_insn *x, const struct isa_insn *insn) {
+static bool check_destinations(struct as *as, const struct as_insn *x,
+                               const struct isa_insn *insn) {
     const struct isa_form *f = isa_form(insn->op);
     const struct isa_class_info *d = class_of(f, 0);
     for (uint32_t i = 1; i < f->n_operands; i++) {
@@ -389,8 +394,7 @@ bool as_match(struct as *as, struct as_insn *insn, struct as_reloc *ret) {
     if (!found) {
         if (as->options->target_hardware && as->sdk == NULL && isa_flag_provisional(best.insn.op))
             as_error(as, insn->loc, ISA_HARDWARE_FLAG, insn->written, "the flag");
-        else
-            report_value(as, insn, best.insn.op, best.bad);
+        else report_value(as, insn, best.insn.op, best.bad);
         return false;
     }
     insn->insn = best.insn;

@@ -1,5 +1,5 @@
-/* Statements: labels, assignments, directives, macro calls, instructions, braces of bundles. A bundle may
- * be written in one statement or several, `{ main ; aux }` or a line each. */
+/* Statements: labels, assignments, directives, macro calls, instructions, braces of bundles. A
+ * bundle may be written in one statement or several, `{ main ; aux }` or a line each. */
 #include "isa/isa_as.h"
 
 #include <ctype.h>
@@ -12,9 +12,15 @@ static const struct {
     char file;
     uint8_t first, count;
 } named_registers[] = {
-    {"mzero", 'M', 15, 1},       {"azero", 'A', 15, 1},        {"azeros", 'A', 14, 2},
-    {"bp", 'M', 8, 1},           {"fp", 'M', 9, 1},            {"lr", 'M', 10, 1},
-    {"sp", 'M', 11, 1},          {"mworker_base", 'M', 12, 1}, {"mvertex_base", 'M', 13, 1},
+    {"mzero", 'M', 15, 1},
+    {"azero", 'A', 15, 1},
+    {"azeros", 'A', 14, 2},
+    {"bp", 'M', 8, 1},
+    {"fp", 'M', 9, 1},
+    {"lr", 'M', 10, 1},
+    {"sp", 'M', 11, 1},
+    {"mworker_base", 'M', 12, 1},
+    {"mvertex_base", 'M', 13, 1},
 };
 
 static bool decimal(struct as_cursor *c, uint32_t *ret) {
@@ -127,10 +133,8 @@ static bool parse_operand(struct as *as, struct as_cursor *c, struct as_operand 
 
 static void bundle_close(struct as *as, struct as_loc loc) {
     as->in_bundle = false;
-    if (as->n_bundle == 2)
-        as_emit_insns(as, as->bundle[0], as->bundle[1], as->bundle_loc);
-    else
-        as_error(as, loc, ISA_BUNDLE_COUNT, as->n_bundle);
+    if (as->n_bundle == 2) as_emit_insns(as, as->bundle[0], as->bundle[1], as->bundle_loc);
+    else as_error(as, loc, ISA_BUNDLE_COUNT, as->n_bundle);
 }
 
 static void instruction_done(struct as *as, struct as_insn *insn) {
@@ -172,8 +176,12 @@ static bool parse_operands(struct as *as, struct as_cursor *c, struct as_insn *i
 static bool parse_instruction(struct as *as, struct as_cursor *c, const char *name,
                               struct as_loc loc) {
     struct as_insn *insn = arena_new_array(as->arena, struct as_insn, 1);
-    *insn = (struct as_insn){.mnemonic = name, .written = name, .loc = loc, .mode = as->mode,
-                             .allow_mode = as->allow_mode, .allow_operands = as->allow_operands};
+    *insn = (struct as_insn){.mnemonic = name,
+                             .written = name,
+                             .loc = loc,
+                             .mode = as->mode,
+                             .allow_mode = as->allow_mode,
+                             .allow_operands = as->allow_operands};
     if (!as_mnemonic_known(name)) {
         size_t n;
         const char *const *names = isa_mnemonics(&n);
@@ -187,10 +195,8 @@ static bool parse_instruction(struct as *as, struct as_cursor *c, const char *na
         c->p = c->stmt->end;
         if (c->stmt->end[-1] == '}') c->p--;
         if (as->in_bundle && as->n_bundle < 2) as->bundle[as->n_bundle] = insn;
-        if (as->in_bundle)
-            as->n_bundle++;
-        else
-            as_emit_insns(as, insn, NULL, loc);
+        if (as->in_bundle) as->n_bundle++;
+        else as_emit_insns(as, insn, NULL, loc);
         return true;
     }
     instruction_done(as, insn);
@@ -274,10 +280,11 @@ static bool parse_word(struct as *as, struct as_cursor *c) {
     if (name[0] == '.') {
         if (!as_input_directive(as, name, c) && !as_directive(as, name, c)) {
             static const char *const names[] = {
-                ".align", ".asciz", ".byte", ".data", ".else", ".endif", ".endm", ".endr", ".equ",
-                ".global", ".globl", ".half", ".ifc", ".ifdef", ".ifndef", ".int", ".irp", ".long",
-                ".macro", ".rept", ".section", ".set", ".short", ".size", ".space", ".supervisor",
-                ".text", ".type", ".weak", ".word", ".worker", ".altmacro"};
+                ".align",  ".asciz", ".byte",   ".data",    ".else",       ".endif", ".endm",
+                ".endr",   ".equ",   ".global", ".globl",   ".half",       ".ifc",   ".ifdef",
+                ".ifndef", ".int",   ".irp",    ".long",    ".macro",      ".rept",  ".section",
+                ".set",    ".short", ".size",   ".space",   ".supervisor", ".text",  ".type",
+                ".weak",   ".word",  ".worker", ".altmacro"};
             as_error(as, loc, ISA_UNKNOWN_DIRECTIVE, name,
                      as_suggest(as, name, names, ARRAY_LEN(names)));
         }
@@ -294,11 +301,8 @@ void as_statement(struct as *as, const struct as_stmt *stmt) {
         return;
     }
     while (!as_at_end(&c) && !as->stop) {
-        if (as_peek(&c) == '{' || as_peek(&c) == '}')
-            parse_brace(as, &c);
-        else if (parse_label(as, &c))
-            continue;
-        else if (parse_assignment(as, &c) || !parse_word(as, &c))
-            return;
+        if (as_peek(&c) == '{' || as_peek(&c) == '}') parse_brace(as, &c);
+        else if (parse_label(as, &c)) continue;
+        else if (parse_assignment(as, &c) || !parse_word(as, &c)) return;
     }
 }

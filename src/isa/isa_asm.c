@@ -70,8 +70,9 @@ void isa_messages_print(const struct isa_messages *m, GString *out) {
         g_string_append_printf(out, "%u further errors are not shown\n", m->n_errors - max);
 }
 
+/* `order` keeps notes behind the message they belong to. */
 static void add_at(struct as *as, struct as_loc loc, enum isa_severity severity, uint32_t code,
-                   const char *text) {
+                   const char *text, uint64_t order) {
     const bool known = loc.line != NULL;
     const struct isa_message m = {
         .severity = severity,
@@ -81,7 +82,8 @@ static void add_at(struct as *as, struct as_loc loc, enum isa_severity severity,
         .column = known ? loc.column + 1 : 0,
         .width = loc.width,
         .text = (char *)(uintptr_t)text,
-        .source = known ? (char *)(uintptr_t)loc.line->text : NULL};
+        .source = known ? (char *)(uintptr_t)loc.line->text : NULL,
+        .order = order};
     isa_messages_add(as->messages, &m);
 }
 
@@ -94,13 +96,15 @@ void as_report(struct as *as, struct as_loc loc, enum isa_severity severity, uin
     va_start(args, format);
     char *text = g_strdup_vprintf(format, args);
     va_end(args);
-    add_at(as, loc, severity, code, text);
+    const uint64_t place = loc.line != NULL ? (uint64_t)loc.line->order << 32 : 0;
+    const uint64_t order = place | (uint64_t)as->messages->all->len;
+    add_at(as, loc, severity, code, text, order);
     g_free(text);
     uint32_t shown = 0;
     for (const struct as_frame *f = loc.line != NULL ? loc.line->frame : NULL;
          f != NULL && shown < 4; f = f->at.line->frame, shown++) {
         char *note = g_strdup_printf("expanded from %s here", f->what);
-        add_at(as, f->at, ISA_NOTE, 0, note);
+        add_at(as, f->at, ISA_NOTE, 0, note, order);
         g_free(note);
     }
 }
@@ -140,7 +144,10 @@ const char *as_suggest(struct as *as, const char *name, const char *const *names
         if (n_found == 0) continue;
         GString *s = g_string_new("; did you mean ");
         for (uint32_t i = 0; i < n_found; i++)
-            g_string_append_printf(s, "%s'%s'", i == 0 ? "" : i + 1 == n_found ? " or " : ", ",
+            g_string_append_printf(s, "%s'%s'",
+                                   i == 0             ? ""
+                                   : i + 1 == n_found ? " or "
+                                                      : ", ",
                                    found[i]);
         const char *text = arena_printf(as->arena, "%s?", s->str);
         g_string_free(s, true);
@@ -163,7 +170,8 @@ uint32_t as_file(struct as *as, const char *name) {
 /* #define NAME number, also in parentheses; everything else is passed over. */
 static void sdk_line(struct as *as, const char *line) {
     char name[128], value[64], *end;
-    if (sscanf(line, " # define %127[A-Za-z0-9_] %63[()0-9a-fA-FxXuUlL ]", name, value) != 2) return;
+    if (sscanf(line, " # define %127[A-Za-z0-9_] %63[()0-9a-fA-FxXuUlL ]", name, value) != 2)
+        return;
     if (isa_flag_find(name, strlen(name)) < 0) return;
     const char *digits = value + strspn(value, "( ");
     const unsigned long v = strtoul(digits, &end, 0);
@@ -223,6 +231,13 @@ static void as_end(struct as *as) {
     arena_free(as->arena);
 }
 
+static int compare_messages(const void *a, const void *b) {
+    const struct isa_message *x = *(struct isa_message *const *)a;
+    const struct isa_message *y = *(struct isa_message *const *)b;
+    if (x->order != y->order) return x->order < y->order ? -1 : 1;
+    return (x->severity > y->severity) - (x->severity < y->severity);
+}
+
 struct isa_object *isa_asm_source(const char *text, size_t length, const char *filename,
                                   const struct isa_asm_options *options,
                                   struct isa_messages *messages) {
@@ -237,6 +252,7 @@ struct isa_object *isa_asm_source(const char *text, size_t length, const char *f
     if (as.in_bundle) as_error(&as, as.bundle_loc, ISA_BRACE, "'{' without '}'");
     as_second_pass(&as);
     if (as.options->listing != NULL) as_listing(&as, as.options->listing);
+    g_ptr_array_sort(messages->all, compare_messages);
     struct isa_object *object = as.object;
     as_end(&as);
     if (messages->n_errors == errors_before) return object;

@@ -1,15 +1,14 @@
 /* isa_asm: assembler, objects, linker.
  *
  * In:   assembly text (Colossus syntax, isa 3.1, after the C preprocessor); objects; a layout.
- * Out:  struct isa_object (ELF32 in files), struct isa_image: segments at addresses, symbols, line table.
- * Units: bytes and byte addresses.
- * Invariants: sections with bundles are aligned to 8; relocation offsets lie inside their section;
- *       image segments are sorted by address and disjoint, lines and symbols sorted by address.
- * Memory: results are freed with their _free function; nothing refers to the inputs afterwards.
- * Threads: distinct calls share nothing.
- * Errors: faults of sources and objects go to struct isa_messages, many per run, with file, line, column; the
- *       functions then return NULL. Numbers: diag.def 200..299.
- * Facts: isa 1.2 (bundles, padding), 1.4 (repeat bodies), 3.1, 8.9 (objects, relocations).
+ * Out:  struct isa_object (ELF32 in files), struct isa_image: segments at addresses, symbols, line
+ * table. Units: bytes and byte addresses. Invariants: sections with bundles are aligned to 8;
+ * relocation offsets lie inside their section; image segments are sorted by address and disjoint,
+ * lines and symbols sorted by address. Memory: results are freed with their _free function; nothing
+ * refers to the inputs afterwards. Threads: distinct calls share nothing. Errors: faults of sources
+ * and objects go to struct isa_messages, many per run, with file, line, column; the functions then
+ * return NULL. Numbers: diag.def 200..299. Facts: isa 1.2 (bundles, padding), 1.4 (repeat
+ * bodies), 3.1, 8.9 (objects, relocations).
  */
 #ifndef IPU_ISA_ASM_H
 #define IPU_ISA_ASM_H
@@ -21,12 +20,12 @@
 enum isa_severity { ISA_ERROR, ISA_WARNING, ISA_NOTE };
 struct isa_message {
     enum isa_severity severity;
-    uint32_t code;         /* number of diag.def, 0 for notes */
+    uint32_t code; /* number of diag.def, 0 for notes */
     char *file;
     uint32_t line, column; /* from 1; 0 = unknown */
     uint32_t width;        /* characters underlined */
     char *text;
-    char *source;          /* the line of source, may be NULL */
+    char *source; /* the line of source, may be NULL */
 };
 struct isa_messages {
     GPtrArray *all; /* struct isa_message * */
@@ -46,12 +45,23 @@ enum { ISA_IN_NONE = -1, ISA_IN_ABSOLUTE = -2 };
 enum isa_binding { ISA_LOCAL, ISA_GLOBAL, ISA_WEAK };
 enum isa_symbol_type { ISA_SYM_NONE, ISA_SYM_OBJECT, ISA_SYM_FUNCTION, ISA_SYM_SECTION };
 
-/* Relocation numbers of the reference toolchain (isa 8.9). S2: value >> 2. Image-relative kinds subtract the
- * base of tile memory. */
+/* Relocation numbers of the reference toolchain (isa 8.9). S2: value >> 2. Image-relative kinds
+ * subtract the base of tile memory. */
 enum isa_reloc_type {
-    ISA_R_NONE = 0, ISA_R_8 = 1, ISA_R_16 = 2, ISA_R_20 = 3, ISA_R_32 = 4, ISA_R_64 = 5,
-    ISA_R_RELATIVE_16_S2 = 6, ISA_R_18_S2 = 7, ISA_R_19_S2 = 8, ISA_R_RUN = 9,
-    ISA_R_16_S3 = 14, ISA_R_16_S4 = 15, ISA_R_16_S5 = 16, ISA_R_21 = 17,
+    ISA_R_NONE = 0,
+    ISA_R_8 = 1,
+    ISA_R_16 = 2,
+    ISA_R_20 = 3,
+    ISA_R_32 = 4,
+    ISA_R_64 = 5,
+    ISA_R_RELATIVE_16_S2 = 6,
+    ISA_R_18_S2 = 7,
+    ISA_R_19_S2 = 8,
+    ISA_R_RUN = 9,
+    ISA_R_16_S3 = 14,
+    ISA_R_16_S4 = 15,
+    ISA_R_16_S5 = 16,
+    ISA_R_21 = 17,
 };
 struct isa_reloc {
     uint32_t offset;
@@ -67,10 +77,10 @@ struct isa_line {
 struct isa_section {
     char *name;
     uint32_t flags, align;
-    uint32_t size;     /* = bytes->len unless NOBITS */
+    uint32_t size; /* = bytes->len unless NOBITS */
     GByteArray *bytes;
-    GArray *relocs;    /* struct isa_reloc, by offset */
-    GArray *lines;     /* struct isa_line, by offset: from here on, this line */
+    GArray *relocs; /* struct isa_reloc, by offset */
+    GArray *lines;  /* struct isa_line, by offset: from here on, this line */
 };
 struct isa_symbol {
     char *name;
@@ -84,10 +94,12 @@ struct isa_object {
     GPtrArray *sections; /* struct isa_section * */
     GArray *symbols;     /* struct isa_symbol */
     GPtrArray *files;    /* char *: source files of the line tables */
-    bool hardware;       /* flags of AMP... carry the numbers of an SDK header, not the provisional ones */
+    bool
+        hardware; /* flags of AMP... carry the numbers of an SDK header, not the provisional ones */
 };
 void isa_object_free(struct isa_object *o);
-/* ELF32 relocatable. Reading trusts nothing; the text of the error names what is wrong and where. */
+/* ELF32 relocatable. Reading trusts nothing; the text of the error names what is wrong and where.
+ */
 void isa_object_write(const struct isa_object *o, GByteArray *out);
 struct isa_object *isa_object_read(const void *data, size_t size, const char *name, GError **error);
 
@@ -97,9 +109,10 @@ struct isa_asm_options {
     enum isa_mode mode;          /* of the start of the file; 0: .worker and .supervisor decide */
     bool pad_is_error;           /* an inserted nop is an error (cycle-critical sources) */
     bool allow_invalid_operands; /* $a8..$a13 */
-    bool target_hardware;        /* flags need sdk_header; instructions without public numbers are refused */
-    const char *sdk_header;      /* text of a header whose #define lines give the numbers, or NULL */
-    GString *listing;            /* filled if not NULL: offsets, words, source; inserted nops are marked */
+    bool target_hardware; /* flags need sdk_header; instructions without public numbers are refused
+                           */
+    const char *sdk_header; /* text of a header whose #define lines give the numbers, or NULL */
+    GString *listing; /* filled if not NULL: offsets, words, source; inserted nops are marked */
 };
 /* `options` may be NULL. NULL result: *messages says why. Warnings may be there with a result. */
 struct isa_object *isa_asm_source(const char *text, size_t length, const char *filename,
@@ -117,20 +130,21 @@ struct isa_define {
     const char *name;
     uint32_t value;
 };
-/* Sections whose name is `name` or starts with `name` and a dot go to `base` on; first match wins. */
+/* Sections whose name is `name` or starts with `name` and a dot go to `base` on; first match wins.
+ */
 struct isa_place {
     const char *name;
     uint32_t base;
 };
 struct isa_layout {
-    uint32_t text_base;              /* executable sections; 0 = TARGET_CODE_BASE */
-    uint32_t data_base;              /* others; 0 = behind the text, on the next 8 bytes */
+    uint32_t text_base; /* executable sections; 0 = TARGET_CODE_BASE */
+    uint32_t data_base; /* others; 0 = behind the text, on the next 8 bytes */
     const struct isa_place *places;
     uint32_t n_places;
     const struct isa_define *defines; /* absolute symbols */
     uint32_t n_defines;
-    const char *entry;               /* symbol or NULL */
-    bool anywhere;                   /* addresses are not held against the memory map */
+    const char *entry; /* symbol or NULL */
+    bool anywhere;     /* addresses are not held against the memory map */
     /* With roots only sections reachable from them (and from entry) are kept. */
     const char *const *roots;
     uint32_t n_roots;
@@ -139,7 +153,7 @@ struct isa_segment {
     uint32_t address, size;
     uint8_t *bytes; /* NULL for segments without contents (zero or unwritten) */
     bool exec;
-    char *name;     /* section name */
+    char *name; /* section name */
 };
 struct isa_image_symbol {
     char *name;
@@ -148,11 +162,11 @@ struct isa_image_symbol {
     bool absolute;
 };
 struct isa_image {
-    GArray *segments;  /* struct isa_segment */
-    GArray *symbols;   /* struct isa_image_symbol, by address */
-    GArray *lines;     /* struct isa_line, offset = address */
+    GArray *segments; /* struct isa_segment */
+    GArray *symbols;  /* struct isa_image_symbol, by address */
+    GArray *lines;    /* struct isa_line, offset = address */
     GPtrArray *files;
-    uint32_t entry;    /* 0 without one */
+    uint32_t entry; /* 0 without one */
     bool hardware;
 };
 struct isa_image *isa_link(struct isa_object *const *objects, uint32_t n_objects,

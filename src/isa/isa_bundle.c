@@ -8,8 +8,7 @@ struct isa_regs isa_insn_regs(const struct isa_insn *insn) {
     for (uint32_t i = 0; i < f->n_operands; i++) {
         const struct isa_class_info *c = &isa_classes[f->operand[i].class];
         if (!c->reg) continue;
-        const uint16_t bits =
-            (uint16_t)(((1u << c->n) - 1) << (uint32_t)isa_operand_get(insn, i));
+        const uint16_t bits = (uint16_t)(((1u << c->n) - 1) << (uint32_t)isa_operand_get(insn, i));
         const bool write = isa_roles[f->operand[i].role].write;
         uint16_t *const read_set = c->file == 'M' ? &r.m_read : &r.a_read;
         uint16_t *const write_set = c->file == 'M' ? &r.m_write : &r.a_write;
@@ -28,7 +27,7 @@ enum isa_bundle_error isa_bundle_check(const struct isa_insn *main, const struct
     const struct isa_form *m = isa_form(main->op), *a = isa_form(aux->op);
     if (m->pipe == ISA_SOLO || a->pipe == ISA_SOLO)
         return (m->who & ISA_MODE_W) == 0 || (a->who & ISA_MODE_W) == 0 ? ISA_BUNDLE_MODE
-                                                                          : ISA_BUNDLE_SOLO;
+                                                                        : ISA_BUNDLE_SOLO;
     if (m->pipe != ISA_MAIN || a->pipe != ISA_AUX) return ISA_BUNDLE_PIPES;
     const struct isa_regs rm = isa_insn_regs(main), ra = isa_insn_regs(aux);
     if ((rm.a_write & ra.a_write) != 0 || (rm.m_write & ra.m_write) != 0) return ISA_BUNDLE_DEST;
@@ -46,9 +45,12 @@ static enum isa_slot_error decode_bundle(const uint32_t *words, size_t n_words, 
     slot->bundle = true;
     slot->n_words = 2;
     switch (isa_bundle_check(&slot->main, &slot->aux)) {
-    case ISA_BUNDLE_OK: return ISA_SLOT_OK;
-    case ISA_BUNDLE_PIPES: return ISA_SLOT_PAIR;
-    default: return ISA_SLOT_BUNDLE;
+    case ISA_BUNDLE_OK:
+        return ISA_SLOT_OK;
+    case ISA_BUNDLE_PIPES:
+        return ISA_SLOT_PAIR;
+    default:
+        return ISA_SLOT_BUNDLE;
     }
 }
 
@@ -75,12 +77,18 @@ enum isa_slot_error isa_slot_decode(const uint32_t *words, size_t n_words, uint3
 
 const char *isa_slot_error_text(enum isa_slot_error e) {
     switch (e) {
-    case ISA_SLOT_OK: return "fine";
-    case ISA_SLOT_UNKNOWN: return "no such instruction";
-    case ISA_SLOT_TRUNCATED: return "the second word is missing";
-    case ISA_SLOT_MISALIGNED: return "needs an address that is a multiple of 8";
-    case ISA_SLOT_PAIR: return "the two words do not make a bundle of a main and an aux instruction";
-    case ISA_SLOT_BUNDLE: return "both instructions write the same register, or one is never in a bundle";
+    case ISA_SLOT_OK:
+        return "fine";
+    case ISA_SLOT_UNKNOWN:
+        return "no such instruction";
+    case ISA_SLOT_TRUNCATED:
+        return "the second word is missing";
+    case ISA_SLOT_MISALIGNED:
+        return "needs an address that is a multiple of 8";
+    case ISA_SLOT_PAIR:
+        return "the two words do not make a bundle of a main and an aux instruction";
+    case ISA_SLOT_BUNDLE:
+        return "both instructions write the same register, or one is never in a bundle";
     }
     return "?";
 }

@@ -1,12 +1,13 @@
-/* The C preprocessor, run as a program: sources of kernels use its macros. Line markers stay in, so that
- * messages and line tables name the source. */
+/* The C preprocessor, run as a program: sources of kernels use its macros. Line markers stay in, so
+ * that messages and line tables name the source. */
 #include "isa/isa_asm.h"
 
 #include <string.h>
 
 static GPtrArray *command(const char *path, const char *const *flags) {
-    static const char *const defaults[] = {"-x", "assembler-with-cpp", "-undef", "-D__IPU__=1",
-                                           "-D__IPU_ARCH_VERSION__=21", "-D__ASSEMBLER__=1"};
+    static const char *const defaults[] = {
+        "-x",          "assembler-with-cpp",        "-undef",
+        "-D__IPU__=1", "-D__IPU_ARCH_VERSION__=21", "-D__ASSEMBLER__=1"};
     GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
     const char *cpp = g_getenv("CPP");
     char **words = g_strsplit(cpp != NULL && *cpp != 0 ? cpp : "cc -E", " ", 0);

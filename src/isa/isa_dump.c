@@ -8,14 +8,14 @@
 
 /* What stands beside the words of one section. */
 struct view {
-    const char *const *labels;     /* name per word or NULL; may itself be NULL */
+    const char *const *labels; /* name per word or NULL; may itself be NULL */
     const struct isa_reloc *relocs;
     uint32_t n_relocs;
     const struct isa_object *object; /* names of the relocations' symbols and files */
     const struct isa_line *lines;
     uint32_t n_lines;
     const GPtrArray *files;
-    uint32_t lines_base;           /* address of offset 0 in `lines` */
+    uint32_t lines_base; /* address of offset 0 in `lines` */
 };
 
 static void print_relocs(GString *out, const struct view *v, uint32_t from, uint32_t to) {
@@ -44,14 +44,10 @@ static uint32_t print_one(GString *out, const uint32_t *words, size_t n, uint32_
     const enum isa_slot_error e = isa_slot_decode(words, n, address, &slot);
     const bool known = e == ISA_SLOT_OK || e == ISA_SLOT_BUNDLE;
     const uint32_t used = known ? slot.n_words : 1;
-    if (used == 2)
-        g_string_append_printf(out, "%6x: %08x %08x  ", address, words[0], words[1]);
-    else
-        g_string_append_printf(out, "%6x: %08x           ", address, words[0]);
-    if (known)
-        isa_slot_print(out, &slot, options);
-    else
-        g_string_append_printf(out, ".word 0x%08x", words[0]);
+    if (used == 2) g_string_append_printf(out, "%6x: %08x %08x  ", address, words[0], words[1]);
+    else g_string_append_printf(out, "%6x: %08x           ", address, words[0]);
+    if (known) isa_slot_print(out, &slot, options);
+    else g_string_append_printf(out, ".word 0x%08x", words[0]);
     if (e != ISA_SLOT_OK) g_string_append_printf(out, "  // %s", isa_slot_error_text(e));
     return used;
 }
@@ -107,17 +103,17 @@ static void dump_object_sections(GString *out, const struct isa_object *o) {
     g_string_append(out, "section              flags      size  align  relocations\n");
     for (uint32_t i = 0; i < o->sections->len; i++) {
         const struct isa_section *s = g_ptr_array_index(o->sections, i);
-        g_string_append_printf(out, "%-20s %c%c%c%c  %8x  %5u  %u\n", s->name,
-                               s->flags & ISA_SECTION_ALLOC ? 'a' : '-',
-                               s->flags & ISA_SECTION_WRITE ? 'w' : '-',
-                               s->flags & ISA_SECTION_EXEC ? 'x' : '-',
-                               s->flags & ISA_SECTION_NOBITS ? 'n' : '-', s->size, s->align,
-                               s->relocs->len);
+        g_string_append_printf(
+            out, "%-20s %c%c%c%c  %8x  %5u  %u\n", s->name,
+            s->flags & ISA_SECTION_ALLOC ? 'a' : '-', s->flags & ISA_SECTION_WRITE ? 'w' : '-',
+            s->flags & ISA_SECTION_EXEC ? 'x' : '-', s->flags & ISA_SECTION_NOBITS ? 'n' : '-',
+            s->size, s->align, s->relocs->len);
     }
 }
 
 static void dump_object_symbols(GString *out, const struct isa_object *o) {
-    g_string_append(out, "symbol                           section              value     size  binding\n");
+    g_string_append(
+        out, "symbol                           section              value     size  binding\n");
     for (uint32_t i = 0; i < o->symbols->len; i++) {
         const struct isa_symbol *s = &g_array_index(o->symbols, struct isa_symbol, i);
         if (s->type == ISA_SYM_SECTION) continue;
@@ -141,7 +137,9 @@ static void dump_object_code(GString *out, const struct isa_object *o, uint32_t 
         if (sym->section == (int32_t)index && sym->value % 4 == 0 && sym->type != ISA_SYM_SECTION)
             labels[sym->value / 4] = sym->name;
     }
-    const struct view v = {.labels = labels, .object = o, .files = o->files,
+    const struct view v = {.labels = labels,
+                           .object = o,
+                           .files = o->files,
                            .relocs = (const struct isa_reloc *)(const void *)s->relocs->data,
                            .n_relocs = s->relocs->len,
                            .lines = (const struct isa_line *)(const void *)s->lines->data,
@@ -162,10 +160,8 @@ void isa_object_dump(GString *out, const struct isa_object *o, uint32_t what,
         if (s->size == 0 || (s->flags & ISA_SECTION_NOBITS) != 0) continue;
         if ((what & (exec ? ISA_DUMP_CODE : ISA_DUMP_DATA)) == 0) continue;
         g_string_append_printf(out, "contents of %s\n", s->name);
-        if (exec)
-            dump_object_code(out, o, i, options);
-        else
-            dump_data(out, s->bytes->data, s->size, 0);
+        if (exec) dump_object_code(out, o, i, options);
+        else dump_data(out, s->bytes->data, s->size, 0);
     }
 }
 
@@ -216,7 +212,8 @@ static void dump_image_code(GString *out, const struct isa_image *image,
         const uint32_t offset = sym->address - s->address;
         if (offset < s->size && offset % 4 == 0 && !sym->absolute) labels[offset / 4] = sym->name;
     }
-    const struct view v = {.labels = labels, .files = image->files,
+    const struct view v = {.labels = labels,
+                           .files = image->files,
                            .lines = (const struct isa_line *)(const void *)image->lines->data,
                            .n_lines = image->lines->len};
     uint32_t *words = words_of(s->bytes, s->size);
@@ -237,10 +234,8 @@ void isa_image_dump(GString *out, const struct isa_image *image, uint32_t what,
         const struct isa_segment *s = &g_array_index(image->segments, struct isa_segment, i);
         if (s->bytes == NULL || (what & (s->exec ? ISA_DUMP_CODE : ISA_DUMP_DATA)) == 0) continue;
         g_string_append_printf(out, "contents of %s\n", s->name);
-        if (s->exec)
-            dump_image_code(out, image, s, &print);
-        else
-            dump_data(out, s->bytes, s->size, s->address);
+        if (s->exec) dump_image_code(out, image, s, &print);
+        else dump_data(out, s->bytes, s->size, s->address);
     }
     g_string_free(z.text, true);
 }

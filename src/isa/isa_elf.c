@@ -7,7 +7,8 @@
 #include <string.h>
 
 void elf_put32(GByteArray *b, uint32_t v) {
-    const uint8_t bytes[4] = {(uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16), (uint8_t)(v >> 24)};
+    const uint8_t bytes[4] = {(uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16),
+                              (uint8_t)(v >> 24)};
     g_byte_array_append(b, bytes, 4);
 }
 
@@ -34,8 +35,8 @@ void elf_out_init(struct elf_out *e, uint32_t type, bool hardware) {
     *e = (struct elf_out){.sections = g_array_new(false, false, sizeof(struct elf_section)),
                           .owned = g_ptr_array_new_with_free_func(free_buffer),
                           .type = type,
-                          .flags = (hardware ? ELF_FLAG_HARDWARE : 0) |
-                                   (uint32_t)ISA_TABLE_VERSION << ELF_VERSION_SHIFT};
+                          .flags = (hardware ? ELF_FLAG_HARDWARE : 0) | (uint32_t)ISA_TABLE_VERSION
+                                                                            << ELF_VERSION_SHIFT};
 }
 
 GByteArray *elf_out_buffer(struct elf_out *e) {
@@ -79,7 +80,8 @@ static void put_segment(const struct elf_section *s, GByteArray *out, uint32_t o
     elf_put32(out, s->address);
     elf_put32(out, s->type == SHT_NOBITS_ ? 0 : s->size);
     elf_put32(out, s->size);
-    elf_put32(out, 4u | (s->flags & ISA_SECTION_WRITE ? 2u : 0) | (s->flags & ISA_SECTION_EXEC ? 1u : 0));
+    elf_put32(out, 4u | (s->flags & ISA_SECTION_WRITE ? 2u : 0) |
+                       (s->flags & ISA_SECTION_EXEC ? 1u : 0));
     elf_put32(out, s->align);
 }
 
@@ -170,8 +172,8 @@ const char *elf_string(const struct elf_section *strings, uint32_t offset) {
 static bool read_section(struct elf_in *e, uint32_t i, const uint8_t *p, GError **error) {
     const uint32_t offset = elf_get32(p + 16);
     struct elf_section s = {.type = elf_get32(p + 4),
-                            .flags = elf_get32(p + 8) & (ISA_SECTION_WRITE | ISA_SECTION_ALLOC |
-                                                         ISA_SECTION_EXEC),
+                            .flags = elf_get32(p + 8) &
+                                     (ISA_SECTION_WRITE | ISA_SECTION_ALLOC | ISA_SECTION_EXEC),
                             .address = elf_get32(p + 12),
                             .size = elf_get32(p + 20),
                             .link = elf_get32(p + 24),

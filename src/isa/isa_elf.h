@@ -4,10 +4,25 @@
 
 #include "isa/isa_obj.h"
 
-enum { ELF_MACHINE = 0xf8, ELF_REL = 1, ELF_EXEC = 2, ELF_HEADER = 52, ELF_SECTION = 40,
-       ELF_SEGMENT = 32, ELF_SYMBOL = 16, ELF_RELA = 12 };
-enum { SHT_NULL_ = 0, SHT_PROGBITS_ = 1, SHT_SYMTAB_ = 2, SHT_STRTAB_ = 3, SHT_RELA_ = 4,
-       SHT_NOBITS_ = 8, SHT_REL_ = 9 };
+enum {
+    ELF_MACHINE = 0xf8,
+    ELF_REL = 1,
+    ELF_EXEC = 2,
+    ELF_HEADER = 52,
+    ELF_SECTION = 40,
+    ELF_SEGMENT = 32,
+    ELF_SYMBOL = 16,
+    ELF_RELA = 12
+};
+enum {
+    SHT_NULL_ = 0,
+    SHT_PROGBITS_ = 1,
+    SHT_SYMTAB_ = 2,
+    SHT_STRTAB_ = 3,
+    SHT_RELA_ = 4,
+    SHT_NOBITS_ = 8,
+    SHT_REL_ = 9
+};
 enum { SHN_ABSOLUTE = 0xfff1, SHN_RESERVED = 0xff00 };
 /* Flags of the header: bit 0 hardware numbers; from bit 8 the version of the instruction table. */
 enum { ELF_FLAG_HARDWARE = 1, ELF_VERSION_SHIFT = 8 };
@@ -45,8 +60,7 @@ struct elf_in {
     struct elf_section *sections; /* n_sections, names and contents point into data */
 };
 /* Checks the header and every section header; false with an error. */
-bool elf_in_open(struct elf_in *e, const void *data, size_t size, const char *name,
-                 GError **error);
+bool elf_in_open(struct elf_in *e, const void *data, size_t size, const char *name, GError **error);
 void elf_in_close(struct elf_in *e);
 uint32_t elf_get32(const uint8_t *p);
 uint32_t elf_get16(const uint8_t *p);

@@ -1,6 +1,6 @@
-/* Reading exchange rows word by word, in the order of exchange 2.1's decode table: the first test that
- * holds settles the kind, so overlaps of masks do no harm. The payload word of sendpicp is taken with
- * its first word and never looked at as an instruction. */
+/* Reading exchange rows word by word, in the order of exchange 2.1's decode table: the first test
+ * that holds settles the kind, so overlaps of masks do no harm. The payload word of sendpicp is
+ * taken with its first word and never looked at as an instruction. */
 #include "isa/isa_exch.h"
 
 static uint32_t field(uint32_t w, uint32_t shift, uint32_t bits) {

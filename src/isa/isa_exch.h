@@ -1,8 +1,8 @@
 /* isa_exch: words of exchange rows and of supervisor programs, made and read.
  *
- * In:   fields. `n` is always the number of events the instruction advances; addresses of sends are in
- *       items (words, or double words with ISA_SCTL_64), pointers in words; branch targets and addresses
- *       of calls in bytes.
+ * In:   fields. `n` is always the number of events the instruction advances; addresses of sends
+ *       are in items (words, or double words with ISA_SCTL_64), pointers in words; targets of
+ *       branches and calls in bytes.
  * Out:  instruction words. Base words come from isa.def.
  * Errors: a field out of range is a bug of the caller (BUG_ON).
  * Facts: exchange.md 2.1 to 2.3, isa.md 7.2.
@@ -59,8 +59,8 @@ static inline uint32_t isa_word_sendpic(uint32_t n, uint32_t csel, uint32_t valu
     return ISA_WORD_SENDPIC | isa_exch_count(n, 6, 21) | isa_exch_bits(csel, 2, 18) |
            isa_exch_bits(value, 18, 0);
 }
-/* Two words, to stand at a multiple of 8: the send with a PIC (psel PTR or FMT, p18) and an XPIC control
- * (pair: into the pair multiplexer). sctl 0: sends nothing, item_address 0. */
+/* Two words, to stand at a multiple of 8: the send with a PIC (psel PTR or FMT, p18) and an XPIC
+ * control (pair: into the pair multiplexer). sctl 0: sends nothing, item_address 0. */
 struct isa_sendpicp {
     uint32_t n, item_address, sctl, psel, p18, mux;
     bool pair;

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+/* clang-format off */
 #define MEM_NONE {{0, false}}
 #define MEM_L8 {{1, false}}
 #define MEM_L16 {{2, false}}
@@ -31,46 +32,48 @@
     (sizeof((struct isa_operand[]){__VA_ARGS__}) / sizeof(struct isa_operand))
 
 static struct isa_form forms[ISA_N_OPS] = {
-#define ISA(id_, mnemonic_, word_, pipe_, who_, kind_, slots_, memory_, evidence_, ...)             \
-    [ISA_OP_##id_] = {.mnemonic = mnemonic_,                                                        \
-                      .id = #id_,                                                                   \
-                      .word = word_,                                                                \
-                      .pipe = ISA_##pipe_,                                                          \
-                      .who = ISA_MODE_##who_,                                                       \
-                      .kind = ISA_KIND_##kind_,                                                     \
-                      .slots = slots_,                                                              \
-                      .evidence = ISA_EV_##evidence_,                                               \
-                      .n_operands = N_OPERANDS(__VA_ARGS__),                                        \
-                      .access = MEM_##memory_,                                                      \
+#define ISA(id_, mnemonic_, word_, pipe_, who_, kind_, slots_, memory_, evidence_, ...)            \
+    [ISA_OP_##id_] = {.mnemonic = mnemonic_,                                                       \
+                      .id = #id_,                                                                  \
+                      .word = word_,                                                               \
+                      .pipe = ISA_##pipe_,                                                         \
+                      .who = ISA_MODE_##who_,                                                      \
+                      .kind = ISA_KIND_##kind_,                                                    \
+                      .slots = slots_,                                                             \
+                      .evidence = ISA_EV_##evidence_,                                              \
+                      .n_operands = N_OPERANDS(__VA_ARGS__),                                       \
+                      .access = MEM_##memory_,                                                     \
                       .operand = {__VA_ARGS__}},
 #include "isa/isa.def"
 #undef ISA
 };
 
 const struct isa_class_info isa_classes[] = {
-#define ISA_CLASS(id_, kind_, file_, n_, access_, last_, csv_, mark_)                               \
-    [ISA_CLASS_##id_] = {.reg = ISA_IS_##kind_, .file = #file_[0], .n = n_,                         \
+#define ISA_CLASS(id_, kind_, file_, n_, access_, last_, csv_, mark_)                              \
+    [ISA_CLASS_##id_] = {.reg = ISA_IS_##kind_, .file = #file_[0], .n = n_,                        \
                          .both = ISA_IS_##access_, .last = last_, .csv = csv_, .mark = mark_},
 #include "isa/isa_operand.def"
 #undef ISA_CLASS
 };
 
 const struct isa_field_info isa_fields[] = {
-#define ISA_FIELD(id_, csv_, word_, n_, lo0, b0, lo1, b1, lo2, b2)                                  \
-    [ISA_FIELD_##id_] = {.csv = csv_, .word = word_, .n = n_, .lo = {lo0, lo1, lo2},                \
+#define ISA_FIELD(id_, csv_, word_, n_, lo0, b0, lo1, b1, lo2, b2)                                 \
+    [ISA_FIELD_##id_] = {.csv = csv_, .word = word_, .n = n_, .lo = {lo0, lo1, lo2},               \
                          .bits = {b0, b1, b2}},
 #include "isa/isa_operand.def"
 #undef ISA_FIELD
 };
 
 const struct isa_role_info isa_roles[] = {
-#define ISA_ROLE(id_, member_, access_, csv_)                                                       \
-    [ISA_ROLE_##id_] = {.csv = csv_, .write = ISA_IS_##access_,                                     \
-                        .offset = offsetof(struct isa_insn, member_),                               \
+#define ISA_ROLE(id_, member_, access_, csv_)                                                      \
+    [ISA_ROLE_##id_] = {.csv = csv_, .write = ISA_IS_##access_,                                    \
+                        .offset = offsetof(struct isa_insn, member_),                              \
                         .size = sizeof(((struct isa_insn *)0)->member_)},
 #include "isa/isa_operand.def"
 #undef ISA_ROLE
 };
+
+/* clang-format on */
 
 /* --- Candidates by opcode and selector bits. --- */
 
@@ -205,12 +208,9 @@ int64_t isa_operand_get(const struct isa_insn *insn, uint32_t i) {
 void isa_operand_set(struct isa_insn *insn, uint32_t i, int64_t value) {
     const struct isa_role_info *r = &isa_roles[forms[insn->op].operand[i].role];
     uint8_t *at = (uint8_t *)insn + r->offset;
-    if (r->size == 1)
-        *at = (uint8_t)value;
-    else if (r->size == 2)
-        *(uint16_t *)(void *)at = (uint16_t)value;
-    else
-        *(uint32_t *)(void *)at = (uint32_t)value;
+    if (r->size == 1) *at = (uint8_t)value;
+    else if (r->size == 2) *(uint16_t *)(void *)at = (uint16_t)value;
+    else *(uint32_t *)(void *)at = (uint32_t)value;
 }
 
 /* --- Words. --- */
@@ -220,8 +220,8 @@ static bool form_decode(enum isa_op op, const uint32_t words[2], struct isa_insn
     struct isa_insn insn = {.op = (uint16_t)op, .n_words = f->n_words};
     for (uint32_t i = 0; i < f->n_operands; i++) {
         int64_t value;
-        if (!field_value(&f->operand[i], field_get(&isa_fields[f->operand[i].field], words), &value))
-            return false;
+        const uint32_t field = field_get(&isa_fields[f->operand[i].field], words);
+        if (!field_value(&f->operand[i], field, &value)) return false;
         isa_operand_set(&insn, i, value);
     }
     *ret = insn;

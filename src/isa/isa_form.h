@@ -10,10 +10,10 @@ enum { ISA_IS_READ = 0, ISA_IS_WRITE = 1 };
 
 struct isa_class_info {
     bool reg;
-    char file;     /* registers: M, A; immediates: Z, S, T, W, N, E */
-    uint8_t n;     /* registers in the group, or bits of the immediate */
-    bool both;     /* read and written back */
-    uint8_t last;  /* highest register number */
+    char file;    /* registers: M, A; immediates: Z, S, T, W, N, E */
+    uint8_t n;    /* registers in the group, or bits of the immediate */
+    bool both;    /* read and written back */
+    uint8_t last; /* highest register number */
     const char *csv, *mark;
 };
 extern const struct isa_class_info isa_classes[];
@@ -34,7 +34,8 @@ extern const struct isa_role_info isa_roles[];
 
 /* Bits of the field of operand i. */
 uint32_t isa_field_bits(const struct isa_field_info *field);
-/* Whether `value`, in the units of struct isa_insn, fits operand i of a form; the field's content. */
+/* Whether `value`, in the units of struct isa_insn, fits operand i of a form; the field's content.
+ */
 bool isa_operand_field(const struct isa_operand *operand, int64_t value, uint32_t *ret_field);
 /* Range of an immediate in the units of struct isa_insn, for messages. */
 void isa_operand_range(const struct isa_operand *operand, int64_t *ret_min, int64_t *ret_max);

@@ -1,4 +1,5 @@
-/* Images as ELF32 executables: one section and one program header per segment, symbols, line table. */
+/* Images as ELF32 executables: one section and one program header per segment, symbols, line table.
+ */
 #include "isa/isa_elf.h"
 
 #include <stdlib.h>
@@ -60,25 +61,38 @@ void isa_image_write(const struct isa_image *image, GByteArray *out) {
     const uint32_t n = image->segments->len;
     for (uint32_t i = 0; i < n; i++) {
         const struct isa_segment *s = &g_array_index(image->segments, struct isa_segment, i);
-        elf_out_add(&e, (struct elf_section){
-                            .name = s->name,
-                            .type = s->bytes == NULL ? SHT_NOBITS_ : SHT_PROGBITS_,
-                            .flags = ISA_SECTION_ALLOC |
-                                     (s->exec ? ISA_SECTION_EXEC : ISA_SECTION_WRITE),
-                            .address = s->address, .align = 1, .size = s->size,
-                            .bytes = s->bytes});
+        elf_out_add(&e,
+                    (struct elf_section){.name = s->name,
+                                         .type = s->bytes == NULL ? SHT_NOBITS_ : SHT_PROGBITS_,
+                                         .flags = ISA_SECTION_ALLOC |
+                                                  (s->exec ? ISA_SECTION_EXEC : ISA_SECTION_WRITE),
+                                         .address = s->address,
+                                         .align = 1,
+                                         .size = s->size,
+                                         .bytes = s->bytes});
     }
     GByteArray *symbols = elf_out_buffer(&e), *strings = elf_out_buffer(&e),
                *lines = elf_out_buffer(&e);
     const uint32_t n_locals = put_symbols(image, symbols, strings);
-    elf_out_add(&e, (struct elf_section){.name = ".symtab", .type = SHT_SYMTAB_, .link = n + 2,
-                                         .info = n_locals, .align = 4, .entry = ELF_SYMBOL,
-                                         .bytes = symbols->data, .size = symbols->len});
-    elf_out_add(&e, (struct elf_section){.name = ".strtab", .type = SHT_STRTAB_, .align = 1,
-                                         .bytes = strings->data, .size = strings->len});
+    elf_out_add(&e, (struct elf_section){.name = ".symtab",
+                                         .type = SHT_SYMTAB_,
+                                         .link = n + 2,
+                                         .info = n_locals,
+                                         .align = 4,
+                                         .entry = ELF_SYMBOL,
+                                         .bytes = symbols->data,
+                                         .size = symbols->len});
+    elf_out_add(&e, (struct elf_section){.name = ".strtab",
+                                         .type = SHT_STRTAB_,
+                                         .align = 1,
+                                         .bytes = strings->data,
+                                         .size = strings->len});
     put_lines(image, lines);
-    elf_out_add(&e, (struct elf_section){.name = ELF_LINES_NAME, .type = SHT_PROGBITS_, .align = 4,
-                                         .bytes = lines->data, .size = lines->len});
+    elf_out_add(&e, (struct elf_section){.name = ELF_LINES_NAME,
+                                         .type = SHT_PROGBITS_,
+                                         .align = 4,
+                                         .bytes = lines->data,
+                                         .size = lines->len});
     elf_out_finish(&e, out);
 }
 
@@ -93,10 +107,12 @@ static bool read_segments(const struct elf_in *e, struct isa_image *image, GErro
         if (s->address < last_end || (uint64_t)s->address + s->size > UINT32_MAX)
             return elf_fail(e, error, "section %s overlaps another or is out of order", s->name);
         last_end = (uint64_t)s->address + s->size;
-        const struct isa_segment seg = {
-            .address = s->address, .size = s->size, .name = g_strdup(s->name),
-            .exec = (s->flags & ISA_SECTION_EXEC) != 0,
-            .bytes = s->bytes != NULL ? g_memdup2(s->bytes, s->size) : NULL};
+        const struct isa_segment seg = {.address = s->address,
+                                        .size = s->size,
+                                        .name = g_strdup(s->name),
+                                        .exec = (s->flags & ISA_SECTION_EXEC) != 0,
+                                        .bytes =
+                                            s->bytes != NULL ? g_memdup2(s->bytes, s->size) : NULL};
         g_array_append_val(image->segments, seg);
     }
     return true;
@@ -113,10 +129,13 @@ static bool read_symbol_table(const struct elf_in *e, const struct elf_section *
         if (name == NULL || p[12] >> 4 > ISA_WEAK)
             return elf_fail(e, error, "symbol %u is damaged", k);
         if (shndx == 0 || *name == 0) continue;
-        const struct isa_image_symbol sym = {
-            .name = g_strdup(name), .address = elf_get32(p + 4), .size = elf_get32(p + 8),
-            .binding = p[12] >> 4, .type = (p[12] & 15) > ISA_SYM_SECTION ? 0 : p[12] & 15,
-            .absolute = shndx == SHN_ABSOLUTE};
+        const struct isa_image_symbol sym = {.name = g_strdup(name),
+                                             .address = elf_get32(p + 4),
+                                             .size = elf_get32(p + 8),
+                                             .binding = p[12] >> 4,
+                                             .type =
+                                                 (p[12] & 15) > ISA_SYM_SECTION ? 0 : p[12] & 15,
+                                             .absolute = shndx == SHN_ABSOLUTE};
         g_array_append_val(image->symbols, sym);
     }
     return true;
@@ -155,8 +174,7 @@ static int compare_symbols(const void *a, const void *b) {
 static bool read_image(const struct elf_in *e, struct isa_image *image, GError **error) {
     if (e->type != ELF_EXEC) return elf_fail(e, error, "not linked");
     image->entry = e->entry;
-    image->hardware =
-        e->flags >> ELF_VERSION_SHIFT == 0 || (e->flags & ELF_FLAG_HARDWARE) != 0;
+    image->hardware = e->flags >> ELF_VERSION_SHIFT == 0 || (e->flags & ELF_FLAG_HARDWARE) != 0;
     if (!read_segments(e, image, error)) return false;
     for (uint32_t i = 0; i < e->n_sections; i++) {
         const struct elf_section *s = &e->sections[i];

@@ -1,7 +1,8 @@
-/* The linker. Global names are gathered (strong before weak, two strong ones are an error); with roots the
- * sections that no relocation reaches from them are left out; kept sections are placed in the order of
- * the objects, each in the first group that fits: a place of the layout, text, data; then relocations
- * are applied (isa 8.9). Cost: linear in symbols, relocations and bytes, plus sorting. */
+/* The linker. Global names are gathered (strong before weak, two strong ones are an error); with
+ * roots the sections that no relocation reaches from them are left out; kept sections are placed in
+ * the order of the objects, each in the first group that fits: a place of the layout, text, data;
+ * then relocations are applied (isa 8.9). Cost: linear in symbols, relocations and bytes, plus
+ * sorting. */
 #include "isa/isa_obj.h"
 
 #include "target/target.h"
@@ -17,7 +18,8 @@ struct input {
     bool kept, placed;
 };
 struct global {
-    uint32_t object, symbol; /* object UINT32_MAX: a define of the layout, with `symbol` its number */
+    uint32_t object,
+        symbol; /* object UINT32_MAX: a define of the layout, with `symbol` its number */
 };
 struct link {
     struct isa_object *const *objects;
@@ -26,8 +28,8 @@ struct link {
     struct isa_messages *messages;
     struct input *inputs;
     uint32_t n_inputs;
-    uint32_t *first_input;  /* of each object */
-    GHashTable *globals;    /* name -> struct global */
+    uint32_t *first_input; /* of each object */
+    GHashTable *globals;   /* name -> struct global */
     struct isa_image *image;
 };
 
@@ -38,12 +40,12 @@ static void fail(struct link *l, const char *file, uint32_t code, const char *fo
     va_start(args, format);
     char *text = g_strdup_vprintf(format, args);
     va_end(args);
-    const struct isa_message m = {.severity = ISA_ERROR, .code = code, .text = text,
-                                  .file = (char *)(uintptr_t)file};
+    const struct isa_message m = {
+        .severity = ISA_ERROR, .code = code, .text = text, .file = (char *)(uintptr_t)file};
     isa_messages_add(l->messages, &m);
     g_free(text);
 }
-#define link_fail(l, file, name, ...) \
+#define link_fail(l, file, name, ...)                                                              \
     fail((l), (file), DIAG_##name, DIAG_TEXT_##name, ##__VA_ARGS__)
 
 /* --- Names. --- */
@@ -127,10 +129,8 @@ static void want(const struct global *g, struct link *l, GPtrArray *work) {
 
 static void want_name(struct link *l, const char *name, GPtrArray *work) {
     const struct global *g = g_hash_table_lookup(l->globals, name);
-    if (g == NULL)
-        link_fail(l, "link", ISA_UNDEFINED, name, " (asked for by the layout)");
-    else
-        want(g, l, work);
+    if (g == NULL) link_fail(l, "link", ISA_UNDEFINED, name, " (asked for by the layout)");
+    else want(g, l, work);
 }
 
 static void keep_reachable(struct link *l) {
@@ -250,21 +250,34 @@ static bool patch_bytes(uint8_t *p, int64_t value, uint32_t n) {
 static bool patch(uint8_t *p, uint8_t type, int64_t value) {
     const int64_t relative = value - TARGET_SRAM_BASE;
     switch ((enum isa_reloc_type)type) {
-    case ISA_R_NONE: return true;
-    case ISA_R_8: return patch_bytes(p, value, 1);
-    case ISA_R_16: return patch_bytes(p, value, 2);
-    case ISA_R_32: return patch_bytes(p, value, 4);
-    case ISA_R_64: return patch_bytes(p, value, 8);
-    case ISA_R_20: return patch_word(p, (uint64_t)value, 20, false);
-    case ISA_R_21: return patch_word(p, (uint64_t)value, 21, false);
-    case ISA_R_18_S2: return value % 4 == 0 && patch_word(p, (uint64_t)value >> 2, 18, false);
-    case ISA_R_19_S2: return value % 4 == 0 && patch_word(p, (uint64_t)value >> 2, 19, false);
+    case ISA_R_NONE:
+        return true;
+    case ISA_R_8:
+        return patch_bytes(p, value, 1);
+    case ISA_R_16:
+        return patch_bytes(p, value, 2);
+    case ISA_R_32:
+        return patch_bytes(p, value, 4);
+    case ISA_R_64:
+        return patch_bytes(p, value, 8);
+    case ISA_R_20:
+        return patch_word(p, (uint64_t)value, 20, false);
+    case ISA_R_21:
+        return patch_word(p, (uint64_t)value, 21, false);
+    case ISA_R_18_S2:
+        return value % 4 == 0 && patch_word(p, (uint64_t)value >> 2, 18, false);
+    case ISA_R_19_S2:
+        return value % 4 == 0 && patch_word(p, (uint64_t)value >> 2, 19, false);
     case ISA_R_RELATIVE_16_S2:
         return relative % 4 == 0 && patch_word(p, (uint64_t)relative >> 2, 16, false);
-    case ISA_R_RUN: return relative % 4 == 0 && patch_word(p, (uint64_t)relative >> 2, 16, true);
-    case ISA_R_16_S3: return value % 8 == 0 && patch_word(p, (uint64_t)value >> 3, 16, false);
-    case ISA_R_16_S4: return value % 16 == 0 && patch_word(p, (uint64_t)value >> 4, 16, false);
-    case ISA_R_16_S5: return value % 32 == 0 && patch_word(p, (uint64_t)value >> 5, 16, false);
+    case ISA_R_RUN:
+        return relative % 4 == 0 && patch_word(p, (uint64_t)relative >> 2, 16, true);
+    case ISA_R_16_S3:
+        return value % 8 == 0 && patch_word(p, (uint64_t)value >> 3, 16, false);
+    case ISA_R_16_S4:
+        return value % 16 == 0 && patch_word(p, (uint64_t)value >> 4, 16, false);
+    case ISA_R_16_S5:
+        return value % 32 == 0 && patch_word(p, (uint64_t)value >> 5, 16, false);
     }
     return false;
 }
@@ -293,7 +306,9 @@ static void relocate(struct link *l, const struct input *in, uint8_t *bytes) {
 
 static void add_segment(struct link *l, const struct input *in) {
     const struct isa_section *s = in->section;
-    struct isa_segment seg = {.address = in->address, .size = s->size, .name = g_strdup(s->name),
+    struct isa_segment seg = {.address = in->address,
+                              .size = s->size,
+                              .name = g_strdup(s->name),
                               .exec = (s->flags & ISA_SECTION_EXEC) != 0};
     if ((s->flags & ISA_SECTION_NOBITS) == 0) {
         seg.bytes = g_memdup2(s->bytes->data, s->size);
@@ -334,8 +349,10 @@ static void add_symbols(struct link *l, uint32_t object) {
         const struct global g = {object, i};
         uint32_t address;
         if (!address_of(l, &g, &address)) continue;
-        const struct isa_image_symbol out = {.name = g_strdup(s->name), .address = address,
-                                             .size = s->size, .binding = s->binding,
+        const struct isa_image_symbol out = {.name = g_strdup(s->name),
+                                             .address = address,
+                                             .size = s->size,
+                                             .binding = s->binding,
                                              .type = s->type,
                                              .absolute = s->section == ISA_IN_ABSOLUTE};
         g_array_append_val(l->image->symbols, out);
@@ -407,8 +424,11 @@ struct isa_image *isa_link(struct isa_object *const *objects, uint32_t n_objects
                            const struct isa_layout *layout, struct isa_messages *messages) {
     static const struct isa_layout plain = {0};
     const uint32_t errors_before = messages->n_errors;
-    struct link l = {.objects = objects, .n_objects = n_objects, .messages = messages,
-                     .layout = layout != NULL ? layout : &plain, .image = isa_image_new(),
+    struct link l = {.objects = objects,
+                     .n_objects = n_objects,
+                     .messages = messages,
+                     .layout = layout != NULL ? layout : &plain,
+                     .image = isa_image_new(),
                      .globals = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free)};
     check_mixed(&l);
     gather(&l);

@@ -39,9 +39,17 @@ const char *isa_csr_name(uint32_t index, bool upper, enum isa_mode mode) {
     return found;
 }
 
-enum flag_family { FAMILY_NONE, FAMILY_AMP_F16V4, FAMILY_AMP_F8V8, FAMILY_AMP_F32,
-                   FAMILY_SLIC_F16V4, FAMILY_SLIC_F8V8, FAMILY_SLIC_F32, FAMILY_ISTACC,
-                   FAMILY_STACC };
+enum flag_family {
+    FAMILY_NONE,
+    FAMILY_AMP_F16V4,
+    FAMILY_AMP_F8V8,
+    FAMILY_AMP_F32,
+    FAMILY_SLIC_F16V4,
+    FAMILY_SLIC_F8V8,
+    FAMILY_SLIC_F32,
+    FAMILY_ISTACC,
+    FAMILY_STACC
+};
 static const struct {
     const char *name;
     uint8_t family, value;
@@ -53,17 +61,32 @@ static const struct {
 
 static enum flag_family flag_family(enum isa_op op) {
     switch (op) {
-    case ISA_OP_F16V4HIHOAMP: case ISA_OP_F16V4HIHOV4AMP: case ISA_OP_F16V4SIHOAMP:
-    case ISA_OP_F16V4SISOAMP: return FAMILY_AMP_F16V4;
-    case ISA_OP_F8V8HIHOV4AMP: return FAMILY_AMP_F8V8;
-    case ISA_OP_F32SISOAMP: case ISA_OP_F32SISOV2AMP: return FAMILY_AMP_F32;
-    case ISA_OP_F16V4HIHOSLIC: case ISA_OP_F16V4HIHOV4SLIC: case ISA_OP_F16V4SIHOSLIC:
-    case ISA_OP_F16V4SISOSLIC: return FAMILY_SLIC_F16V4;
-    case ISA_OP_F8V8HIHOV4SLIC: return FAMILY_SLIC_F8V8;
-    case ISA_OP_F32SISOSLIC: case ISA_OP_F32SISOV2SLIC: return FAMILY_SLIC_F32;
-    case ISA_OP_F16V4ISTACC: return FAMILY_ISTACC;
-    case ISA_OP_F16V4STACC: return FAMILY_STACC;
-    default: return FAMILY_NONE;
+    case ISA_OP_F16V4HIHOAMP:
+    case ISA_OP_F16V4HIHOV4AMP:
+    case ISA_OP_F16V4SIHOAMP:
+    case ISA_OP_F16V4SISOAMP:
+        return FAMILY_AMP_F16V4;
+    case ISA_OP_F8V8HIHOV4AMP:
+        return FAMILY_AMP_F8V8;
+    case ISA_OP_F32SISOAMP:
+    case ISA_OP_F32SISOV2AMP:
+        return FAMILY_AMP_F32;
+    case ISA_OP_F16V4HIHOSLIC:
+    case ISA_OP_F16V4HIHOV4SLIC:
+    case ISA_OP_F16V4SIHOSLIC:
+    case ISA_OP_F16V4SISOSLIC:
+        return FAMILY_SLIC_F16V4;
+    case ISA_OP_F8V8HIHOV4SLIC:
+        return FAMILY_SLIC_F8V8;
+    case ISA_OP_F32SISOSLIC:
+    case ISA_OP_F32SISOV2SLIC:
+        return FAMILY_SLIC_F32;
+    case ISA_OP_F16V4ISTACC:
+        return FAMILY_ISTACC;
+    case ISA_OP_F16V4STACC:
+        return FAMILY_STACC;
+    default:
+        return FAMILY_NONE;
     }
 }
 

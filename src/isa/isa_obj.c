@@ -93,8 +93,7 @@ const struct isa_image_symbol *isa_image_at(const struct isa_image *image, uint3
         const uint32_t mid = (lo + hi) / 2;
         if (g_array_index(image->symbols, struct isa_image_symbol, mid).address <= address)
             lo = mid + 1;
-        else
-            hi = mid;
+        else hi = mid;
     }
     const struct isa_image_symbol *best = NULL;
     while (lo-- > 0) {
@@ -115,10 +114,8 @@ uint32_t isa_image_line(const struct isa_image *image, uint32_t address, const c
     uint32_t lo = 0, hi = image->lines->len;
     while (lo < hi) {
         const uint32_t mid = (lo + hi) / 2;
-        if (g_array_index(image->lines, struct isa_line, mid).offset <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
+        if (g_array_index(image->lines, struct isa_line, mid).offset <= address) lo = mid + 1;
+        else hi = mid;
     }
     if (lo == 0) return 0;
     const struct isa_line *line = &g_array_index(image->lines, struct isa_line, lo - 1);

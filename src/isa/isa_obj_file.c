@@ -1,19 +1,20 @@
-/* Objects as ELF32 files. Symbols of the object keep their order, locals before globals as ELF demands;
- * relocations carry their addend. The reader trusts nothing: every number that leads somewhere is
- * checked, and relocations without addends (REL) are refused. Sections of other kinds are passed over. */
+/* Objects as ELF32 files. Symbols of the object keep their order, locals before globals as ELF
+ * demands; relocations carry their addend. The reader trusts nothing: every number that leads
+ * somewhere is checked, and relocations without addends (REL) are refused. Sections of other kinds
+ * are passed over. */
 #include "isa/isa_elf.h"
 
 #include <string.h>
 
 /* --- Writing. --- */
 
-/* Order of the symbols in the file: null, locals, then the others; *ret_locals counts null and locals. */
+/* Order of the symbols in the file: null, locals, then the others; *ret_locals counts null and
+ * locals. */
 static uint32_t *symbol_numbers(const struct isa_object *o, uint32_t *ret_locals) {
     uint32_t *number = g_new(uint32_t, o->symbols->len + 1), next = 1;
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < o->symbols->len; i++) {
-            const bool local =
-                g_array_index(o->symbols, struct isa_symbol, i).binding == ISA_LOCAL;
+            const bool local = g_array_index(o->symbols, struct isa_symbol, i).binding == ISA_LOCAL;
             if (local == (pass == 0)) number[i] = next++;
         }
         if (pass == 0) *ret_locals = next;
@@ -34,7 +35,7 @@ static void put_symbol(GByteArray *out, GByteArray *strings, const struct isa_sy
 }
 
 static void put_symbols(const struct isa_object *o, GByteArray *out, GByteArray *strings) {
-    const struct isa_symbol null = {.name = (char *)(uintptr_t)"", .section = ISA_IN_NONE};
+    const struct isa_symbol null = {.name = (char *)(uintptr_t) "", .section = ISA_IN_NONE};
     elf_put_string(strings, "");
     put_symbol(out, strings, &null);
     for (uint32_t pass = 0; pass < 2; pass++)
@@ -80,20 +81,29 @@ void isa_object_write(const struct isa_object *o, GByteArray *out) {
     const uint32_t n = o->sections->len;
     for (uint32_t i = 0; i < n; i++) {
         const struct isa_section *s = g_ptr_array_index(o->sections, i);
-        elf_out_add(&e, (struct elf_section){
-                            .name = s->name,
-                            .type = s->flags & ISA_SECTION_NOBITS ? SHT_NOBITS_ : SHT_PROGBITS_,
-                            .flags = s->flags, .align = s->align, .size = s->size,
-                            .bytes = s->bytes->data});
+        elf_out_add(&e, (struct elf_section){.name = s->name,
+                                             .type = s->flags & ISA_SECTION_NOBITS ? SHT_NOBITS_
+                                                                                   : SHT_PROGBITS_,
+                                             .flags = s->flags,
+                                             .align = s->align,
+                                             .size = s->size,
+                                             .bytes = s->bytes->data});
     }
     GByteArray *symbols = elf_out_buffer(&e), *strings = elf_out_buffer(&e);
     put_symbols(o, symbols, strings);
-    const uint32_t symtab = elf_out_add(
-        &e, (struct elf_section){.name = ".symtab", .type = SHT_SYMTAB_, .link = n + 2,
-                                 .info = n_locals, .align = 4, .entry = ELF_SYMBOL,
-                                 .bytes = symbols->data, .size = symbols->len});
-    elf_out_add(&e, (struct elf_section){.name = ".strtab", .type = SHT_STRTAB_, .align = 1,
-                                         .bytes = strings->data, .size = strings->len});
+    const uint32_t symtab = elf_out_add(&e, (struct elf_section){.name = ".symtab",
+                                                                 .type = SHT_SYMTAB_,
+                                                                 .link = n + 2,
+                                                                 .info = n_locals,
+                                                                 .align = 4,
+                                                                 .entry = ELF_SYMBOL,
+                                                                 .bytes = symbols->data,
+                                                                 .size = symbols->len});
+    elf_out_add(&e, (struct elf_section){.name = ".strtab",
+                                         .type = SHT_STRTAB_,
+                                         .align = 1,
+                                         .bytes = strings->data,
+                                         .size = strings->len});
     for (uint32_t i = 0; i < n; i++) {
         const struct isa_section *s = g_ptr_array_index(o->sections, i);
         if (s->relocs->len == 0) continue;
@@ -101,15 +111,22 @@ void isa_object_write(const struct isa_object *o, GByteArray *out) {
         put_relocs(s, relocs, number);
         g_byte_array_append(name, (const uint8_t *)".rela", 5);
         g_byte_array_append(name, (const uint8_t *)s->name, (guint)strlen(s->name) + 1);
-        elf_out_add(&e, (struct elf_section){.name = (const char *)name->data, .type = SHT_RELA_,
-                                             .link = symtab, .info = i + 1, .align = 4,
-                                             .entry = ELF_RELA, .bytes = relocs->data,
+        elf_out_add(&e, (struct elf_section){.name = (const char *)name->data,
+                                             .type = SHT_RELA_,
+                                             .link = symtab,
+                                             .info = i + 1,
+                                             .align = 4,
+                                             .entry = ELF_RELA,
+                                             .bytes = relocs->data,
                                              .size = relocs->len});
     }
     GByteArray *lines = elf_out_buffer(&e);
     put_lines(o, lines);
-    elf_out_add(&e, (struct elf_section){.name = ELF_LINES_NAME, .type = SHT_PROGBITS_, .align = 4,
-                                         .bytes = lines->data, .size = lines->len});
+    elf_out_add(&e, (struct elf_section){.name = ELF_LINES_NAME,
+                                         .type = SHT_PROGBITS_,
+                                         .align = 4,
+                                         .bytes = lines->data,
+                                         .size = lines->len});
     elf_out_finish(&e, out);
     g_free(number);
 }
@@ -119,7 +136,7 @@ void isa_object_write(const struct isa_object *o, GByteArray *out) {
 struct object_in {
     struct elf_in elf;
     struct isa_object *object;
-    int32_t *section_of;  /* number in the file -> index in the object, or ISA_IN_NONE */
+    int32_t *section_of; /* number in the file -> index in the object, or ISA_IN_NONE */
     uint32_t n_symbols;
 };
 
@@ -152,10 +169,14 @@ static bool read_symbol(struct object_in *in, const struct elf_section *strings,
                         uint32_t i, GError **error) {
     const uint32_t shndx = elf_get16(p + 14);
     const char *name = elf_string(strings, elf_get32(p));
-    struct isa_symbol s = {.section = ISA_IN_NONE, .value = elf_get32(p + 4),
-                           .size = elf_get32(p + 8), .binding = p[12] >> 4, .type = p[12] & 15};
+    struct isa_symbol s = {.section = ISA_IN_NONE,
+                           .value = elf_get32(p + 4),
+                           .size = elf_get32(p + 8),
+                           .binding = p[12] >> 4,
+                           .type = p[12] & 15};
     if (name == NULL) return elf_fail(&in->elf, error, "symbol %u has no name", i);
-    if (s.binding > ISA_WEAK) return elf_fail(&in->elf, error, "symbol %u has binding %u", i, s.binding);
+    if (s.binding > ISA_WEAK)
+        return elf_fail(&in->elf, error, "symbol %u has binding %u", i, s.binding);
     if (shndx == SHN_ABSOLUTE) {
         s.section = ISA_IN_ABSOLUTE;
     } else if (shndx != 0) {
@@ -193,11 +214,16 @@ static bool read_symbols(struct object_in *in, GError **error) {
 
 static uint32_t reloc_bytes(uint32_t type) {
     switch (type) {
-    case ISA_R_8: return 1;
-    case ISA_R_16: return 2;
-    case ISA_R_64: return 8;
-    case ISA_R_NONE: return 0;
-    default: return 4;
+    case ISA_R_8:
+        return 1;
+    case ISA_R_16:
+        return 2;
+    case ISA_R_64:
+        return 8;
+    case ISA_R_NONE:
+        return 0;
+    default:
+        return 4;
     }
 }
 
@@ -211,8 +237,8 @@ static bool read_relocs_of(struct object_in *in, const struct elf_section *s, GE
     for (uint32_t k = 0; k < s->size / ELF_RELA; k++) {
         const uint8_t *p = s->bytes + k * ELF_RELA;
         const uint32_t info = elf_get32(p + 4);
-        struct isa_reloc r = {.offset = elf_get32(p), .type = (uint8_t)info,
-                              .addend = (int32_t)elf_get32(p + 8)};
+        struct isa_reloc r = {
+            .offset = elf_get32(p), .type = (uint8_t)info, .addend = (int32_t)elf_get32(p + 8)};
         if (r.type == ISA_R_NONE) continue;
         if (!known_reloc(r.type))
             return elf_fail(&in->elf, error, "relocation %u of section %s has kind %u", k,
@@ -222,8 +248,8 @@ static bool read_relocs_of(struct object_in *in, const struct elf_section *s, GE
             return elf_fail(&in->elf, error, "relocation %u lies outside section %s", k,
                             home->name);
         if (info >> 8 == 0 || info >> 8 >= in->n_symbols)
-            return elf_fail(&in->elf, error, "relocation %u of section %s names symbol %u of %u",
-                            k, home->name, info >> 8, in->n_symbols);
+            return elf_fail(&in->elf, error, "relocation %u of section %s names symbol %u of %u", k,
+                            home->name, info >> 8, in->n_symbols);
         r.symbol = (info >> 8) - 1;
         g_array_append_val(home->relocs, r);
     }
@@ -259,8 +285,8 @@ static bool read_lines(struct object_in *in, const struct elf_section *s, GError
 
 static bool read_object(struct object_in *in, GError **error) {
     if (in->elf.type != ELF_REL) return elf_fail(&in->elf, error, "not relocatable");
-    in->object->hardware = in->elf.flags >> ELF_VERSION_SHIFT == 0 ||
-                           (in->elf.flags & ELF_FLAG_HARDWARE) != 0;
+    in->object->hardware =
+        in->elf.flags >> ELF_VERSION_SHIFT == 0 || (in->elf.flags & ELF_FLAG_HARDWARE) != 0;
     read_sections(in);
     if (!read_symbols(in, error)) return false;
     for (uint32_t i = 0; i < in->elf.n_sections; i++) {

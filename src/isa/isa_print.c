@@ -1,6 +1,6 @@
-/* Decoded instructions as the assembler reads them. Aliases as reference disassemblers print them (isa
- * 8.2, encoding-aliases.csv); the z and s names of 16-bit immediates where the plain name would
- * choose the other form, so that assembling the text gives the word back. */
+/* Decoded instructions as the assembler reads them. Aliases as reference disassemblers print them
+ * (isa 8.2, encoding-aliases.csv); the z and s names of 16-bit immediates where the plain name
+ * would choose the other form, so that assembling the text gives the word back. */
 #include "isa/isa_form.h"
 
 #include <string.h>
@@ -12,10 +12,8 @@ static void print_register(GString *out, const struct isa_class_info *c, uint32_
 }
 
 static void print_number(GString *out, int64_t v, bool hex) {
-    if (hex && v > 9)
-        g_string_append_printf(out, "0x%" G_GINT64_MODIFIER "x", v);
-    else
-        g_string_append_printf(out, "%" G_GINT64_FORMAT, v);
+    if (hex && v > 9) g_string_append_printf(out, "0x%" G_GINT64_MODIFIER "x", v);
+    else g_string_append_printf(out, "%" G_GINT64_FORMAT, v);
 }
 
 static bool print_symbol(GString *out, const struct isa_insn *insn, int64_t v,
@@ -44,10 +42,8 @@ static void print_immediate(GString *out, const struct isa_insn *insn, uint32_t 
     } else if (options->flag_names && isa_flag_provisional(insn->op)) {
         name = isa_flag_name(insn->op, (uint32_t)v);
     }
-    if (name != NULL)
-        g_string_append(out, name);
-    else
-        print_number(out, v, c->file == 'T' || c->n > 12);
+    if (name != NULL) g_string_append(out, name);
+    else print_number(out, v, c->file == 'T' || c->n > 12);
 }
 
 static void print_operands(GString *out, const struct isa_insn *insn,
@@ -56,10 +52,8 @@ static void print_operands(GString *out, const struct isa_insn *insn,
     for (uint32_t i = 0; i < f->n_operands; i++) {
         const struct isa_class_info *c = &isa_classes[f->operand[i].class];
         g_string_append(out, i == 0 ? " " : ", ");
-        if (c->reg)
-            print_register(out, c, (uint32_t)isa_operand_get(insn, i));
-        else
-            print_immediate(out, insn, i, options);
+        if (c->reg) print_register(out, c, (uint32_t)isa_operand_get(insn, i));
+        else print_immediate(out, insn, i, options);
     }
 }
 
@@ -79,20 +73,23 @@ static void print_alias(GString *out, const struct isa_insn *insn, const char *n
 static bool alias_or(GString *out, const struct isa_insn *insn) {
     const uint32_t z = insn->op == ISA_OP_OR64 ? 14 : 15;
     switch (insn->op) {
-    case ISA_OP_OR_M_R: case ISA_OP_OR_A_R: case ISA_OP_OR64:
+    case ISA_OP_OR_M_R:
+    case ISA_OP_OR_A_R:
+    case ISA_OP_OR64:
         if (insn->s1 != z) return false;
-        if (insn->s0 == z)
-            print_alias(out, insn, "zero", 1);
-        else if (insn->op == ISA_OP_OR64)
-            print_alias(out, insn, "mov", 2);
-        else
-            return false;
+        if (insn->s0 == z) print_alias(out, insn, "zero", 1);
+        else if (insn->op == ISA_OP_OR64) print_alias(out, insn, "mov", 2);
+        else return false;
         return true;
-    case ISA_OP_OR_M_Z: case ISA_OP_OR_M_T: case ISA_OP_OR_A_Z: case ISA_OP_OR_A_T:
+    case ISA_OP_OR_M_Z:
+    case ISA_OP_OR_M_T:
+    case ISA_OP_OR_A_Z:
+    case ISA_OP_OR_A_T:
         if (insn->imm != 0) return false;
         print_alias(out, insn, "mov", 2);
         return true;
-    default: return false;
+    default:
+        return false;
     }
 }
 
@@ -110,26 +107,39 @@ static bool print_as_alias(GString *out, const struct isa_insn *insn) {
         if (insn->s0 != 15 || insn->imm != 255) return false;
         g_string_append(out, "strap");
         return true;
-    case ISA_OP_ATOM: print_alias(out, insn, "mov", 2); return true;
-    case ISA_OP_ROLL16_M: case ISA_OP_ROLL16_A:
+    case ISA_OP_ATOM:
+        print_alias(out, insn, "mov", 2);
+        return true;
+    case ISA_OP_ROLL16_M:
+    case ISA_OP_ROLL16_A:
         if (insn->s0 != insn->s1) return false;
         print_alias(out, insn, "swap16", 2);
         return true;
-    default: return alias_or(out, insn);
+    default:
+        return alias_or(out, insn);
     }
 }
 
 static const char *printed_mnemonic(const struct isa_insn *insn) {
     switch (insn->op) {
-    case ISA_OP_MOVZ: return "movnz";
-    case ISA_OP_UGET: return "get";
-    case ISA_OP_UPUT: return "put";
-    case ISA_OP_ADD_Z: return insn->imm < 0x8000 ? "addz" : "add";
-    case ISA_OP_CMPEQ_Z: return insn->imm < 0x8000 ? "cmpeqz" : "cmpeq";
-    case ISA_OP_MAX_Z: return insn->imm < 0x8000 ? "maxz" : "max";
-    case ISA_OP_MIN_Z: return insn->imm < 0x8000 ? "minz" : "min";
-    case ISA_OP_SUB_Z: return insn->imm < 0x8000 ? "subz" : "sub";
-    default: return isa_form(insn->op)->mnemonic;
+    case ISA_OP_MOVZ:
+        return "movnz";
+    case ISA_OP_UGET:
+        return "get";
+    case ISA_OP_UPUT:
+        return "put";
+    case ISA_OP_ADD_Z:
+        return insn->imm < 0x8000 ? "addz" : "add";
+    case ISA_OP_CMPEQ_Z:
+        return insn->imm < 0x8000 ? "cmpeqz" : "cmpeq";
+    case ISA_OP_MAX_Z:
+        return insn->imm < 0x8000 ? "maxz" : "max";
+    case ISA_OP_MIN_Z:
+        return insn->imm < 0x8000 ? "minz" : "min";
+    case ISA_OP_SUB_Z:
+        return insn->imm < 0x8000 ? "subz" : "sub";
+    default:
+        return isa_form(insn->op)->mnemonic;
     }
 }
 

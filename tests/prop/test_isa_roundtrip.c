@@ -1,5 +1,5 @@
-/* Round trips over all forms with random operands: encode and decode, print and assemble; random words
- * decode and re-encode to themselves or are refused. The seed is GLib's (--seed). */
+/* Round trips over all forms with random operands: encode and decode, print and assemble; random
+ * words decode and re-encode to themselves or are refused. The seed is GLib's (--seed). */
 #include "isa/isa_asm.h"
 #include "isa/isa_form.h"
 
@@ -140,10 +140,12 @@ static void test_bundles(void) {
     for (uint32_t k = 0; k < 60000; k++) {
         struct isa_slot slot = {.main = random_insn((uint32_t)g_test_rand_int() % ISA_N_OPS),
                                 .aux = random_insn((uint32_t)g_test_rand_int() % ISA_N_OPS),
-                                .bundle = true, .n_words = 2};
+                                .bundle = true,
+                                .n_words = 2};
         if (isa_bundle_check(&slot.main, &slot.aux) != ISA_BUNDLE_OK) continue;
         const bool rpt = slot.main.op == ISA_OP_RPT_R || slot.main.op == ISA_OP_RPT_Z;
-        if (rpt || has_other_word(&slot.main) || has_other_word(&slot.aux) || is_refused(&slot.main))
+        if (rpt || has_other_word(&slot.main) || has_other_word(&slot.aux) ||
+            is_refused(&slot.main))
             continue;
         uint32_t m[2], a[2];
         isa_encode(&slot.main, m);

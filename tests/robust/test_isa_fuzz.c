@@ -1,9 +1,10 @@
-/* Damaged sources, objects and images: the assembler, the readers, the linker and the disassembler refuse
- * them or go on, and never crash. The seed is GLib's (--seed). */
+/* Damaged sources, objects and images: the assembler, the readers, the linker and the disassembler
+ * refuse them or go on, and never crash. The seed is GLib's (--seed). */
 #include "isa/isa_asm.h"
 
 #include <string.h>
 
+/* clang-format off */
 static const char source[] =
     ".globl entry\n.type entry, @function\n.section .text.k, \"ax\", @progbits\n.worker\n"
     ".macro LOADX dst, n=1\n ld64step \\dst, $mzero, $m2+=, \\n\n.endm\n"
@@ -21,11 +22,13 @@ static const char source[] =
     ".word entry, 2b-1b, k\n.set k, 3*(4+j)\n.equ j, 'a'\n.asciz \"hello\\n\"\n.fill 3, 2, 7\n";
 
 static const char *const tokens[] = {
-    "$m0", "$a0:1", "$a0:3", "{", "}", ";", "\n", ",", "(", ")", ".macro x a\n", ".endm\n", ".rept 9\n",
-    ".endr\n", ".if 1\n", ".else\n", ".endif\n", "1:", "1b", "1f", "\\a", "\\@", "\"", "/*", "*/", "//",
-    "0x", "99999999999999999999", "-", "<<", ".", ".text\n", ".align 8\n", ".space 100\n", ".set a, a\n",
-    "rpt 3, 4\n", "x 1, 2\n", "+=", ":BL", "$WSR", "1.5h", "'", "%", "!", "=", ".irp q, 1, 2\n",
-    ".exitm\n", ".section .z\n", ".bss\n", ".popsection\n", ".purgem x\n", ".end\n", "# 7 \"f\"\n"};
+    "$m0", "$a0:1", "$a0:3", "{", "}", ";", "\n", ",", "(", ")", ".macro x a\n", ".endm\n",
+    ".rept 9\n", ".endr\n", ".if 1\n", ".else\n", ".endif\n", "1:", "1b", "1f", "\\a", "\\@",
+    "\"", "/*", "*/", "//", "0x", "99999999999999999999", "-", "<<", ".", ".text\n", ".align 8\n",
+    ".space 100\n", ".set a, a\n", "rpt 3, 4\n", "x 1, 2\n", "+=", ":BL", "$WSR", "1.5h", "'",
+    "%", "!", "=", ".irp q, 1, 2\n", ".exitm\n", ".section .z\n", ".bss\n", ".popsection\n",
+    ".purgem x\n", ".end\n", "# 7 \"f\"\n"};
+/* clang-format on */
 
 static uint32_t below(uint32_t n) {
     return (uint32_t)g_test_rand_int() % n;
@@ -35,10 +38,18 @@ static void damage_text(GString *s) {
     for (uint32_t k = below(6) + 1; k > 0 && s->len > 0; k--) {
         const uint32_t at = below((uint32_t)s->len);
         switch (below(5)) {
-        case 0: s->str[at] = (char)below(256); break;
-        case 1: g_string_erase(s, at, (gssize)below((uint32_t)s->len - at + 1) % 40); break;
-        case 2: g_string_insert(s, at, tokens[below(ARRAY_LEN(tokens))]); break;
-        case 3: g_string_truncate(s, at); break;
+        case 0:
+            s->str[at] = (char)below(256);
+            break;
+        case 1:
+            g_string_erase(s, at, (gssize)below((uint32_t)s->len - at + 1) % 40);
+            break;
+        case 2:
+            g_string_insert(s, at, tokens[below(ARRAY_LEN(tokens))]);
+            break;
+        case 3:
+            g_string_truncate(s, at);
+            break;
         default: {
             const uint32_t from = below((uint32_t)s->len);
             char *piece = g_strndup(s->str + from, below(60));

@@ -49,10 +49,12 @@ static const struct isa_form *form_of(const char *mnemonic, uint32_t word) {
 }
 
 static const char *evidence_name(uint32_t e) {
-    static const char *const names[] = {
-        [ISA_EV_WORDS] = "words", [ISA_EV_WORDS_TD] = "words+td", [ISA_EV_TD] = "td",
-        [ISA_EV_UNPROVEN] = "td, ipu21 unproven", [ISA_EV_THIRD_PARTY] = "third-party word",
-        [ISA_EV_SDK] = "sdk"};
+    static const char *const names[] = {[ISA_EV_WORDS] = "words",
+                                        [ISA_EV_WORDS_TD] = "words+td",
+                                        [ISA_EV_TD] = "td",
+                                        [ISA_EV_UNPROVEN] = "td, ipu21 unproven",
+                                        [ISA_EV_THIRD_PARTY] = "third-party word",
+                                        [ISA_EV_SDK] = "sdk"};
     return names[e];
 }
 
@@ -126,8 +128,13 @@ static void test_exchange_words(void) {
     g_assert_cmphex(isa_word_sendpic(1, ISA_CSEL_PTR, 5), ==, 0x70180005);
     g_assert_cmphex(isa_word_sendoff(4084, 0, 3), ==, 0x70000003 | (4083 & 63) << 21 | 63 << 14);
     uint32_t w[2];
-    isa_word_sendpicp(&(struct isa_sendpicp){.n = 43, .item_address = 0x14021, .sctl = 1,
-                                             .psel = ISA_PIC_PTR, .p18 = 0x15000, .mux = 0x640}, w);
+    isa_word_sendpicp(&(struct isa_sendpicp){.n = 43,
+                                             .item_address = 0x14021,
+                                             .sctl = 1,
+                                             .psel = ISA_PIC_PTR,
+                                             .p18 = 0x15000,
+                                             .mux = 0x640},
+                      w);
     g_assert_cmphex(w[0], ==, 0xf54a0109);
     g_assert_cmphex(w[1], ==, 0x19015000);
     const struct isa_exch e = isa_exch_decode(w, 2);
@@ -158,7 +165,8 @@ static void test_supervisor_words(void) {
 
 static void refused(uint32_t word) {
     struct isa_insn insn;
-    if (isa_decode(word, 0, &insn)) g_test_message("%08x decodes as %s", word, isa_form(insn.op)->id);
+    if (isa_decode(word, 0, &insn))
+        g_test_message("%08x decodes as %s", word, isa_form(insn.op)->id);
     g_assert_false(isa_decode(word, 0, &insn));
 }
 
@@ -166,12 +174,12 @@ static void refused(uint32_t word) {
 static void test_refused(void) {
     refused(0x00000000);
     refused(0x3f000000);
-    refused(0x42007001); /* abs */
-    refused(0x44010001); /* add with bits in [19:16] */
-    refused(0x58001002); /* f16v4add with an odd pair */
+    refused(0x42007001);        /* abs */
+    refused(0x44010001);        /* add with bits in [19:16] */
+    refused(0x58001002);        /* f16v4add with an odd pair */
     refused(0x4df2c8c5 | 0x10); /* ld128 into $a13:16 */
-    refused(0x1e00c200); /* ld64step with $m12+= */
-    refused(0x4d0000c1); /* tapack into $m12:13 */
+    refused(0x1e00c200);        /* ld64step with $m12+= */
+    refused(0x4d0000c1);        /* tapack into $m12:13 */
 }
 
 int main(int argc, char **argv) {
