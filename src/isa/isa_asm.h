@@ -25,7 +25,8 @@ struct isa_message {
     uint32_t line, column; /* from 1; 0 = unknown */
     uint32_t width;        /* characters underlined */
     char *text;
-    char *source; /* the line of source, may be NULL */
+    char *source;   /* the line of source, may be NULL */
+    uint64_t order; /* messages of one run are sorted by it: place in the source */
 };
 struct isa_messages {
     GPtrArray *all; /* struct isa_message * */
