@@ -14,30 +14,48 @@ void lower_defaults(struct lower_options *o) {
 
 /* --- Storage --- */
 
-/* Position of the last operation that reads each value (loops count as their last operation). */
+/* Position of the last operation that reads each value; bodies count operation by operation, and what
+ * a body yields or reads from outside is read at the repeat's end. */
 static uint32_t *last_uses(const struct lower *l) {
     const struct program *p = l->p;
     uint32_t *last = arena_new_array(l->scratch, uint32_t, p->n_values);
+    uint32_t *made_in = arena_new_array(l->scratch, uint32_t, p->n_values); /* repeat + 1 */
+    for (uint32_t i = 0; i < p->n_repeats; i++)
+        for (uint32_t j = 0; j < p->repeats[i].n_ops; j++)
+            made_in[p->ops[p->repeats[i].ops[j]].output] = i + 1;
     uint32_t position = 0;
     for (uint32_t i = 0; i < p->n_main; i++) {
         const struct program_op *op = &p->ops[p->main[i]];
-        const bool repeat = op->kind == PROGRAM_REPEAT;
-        const struct program_repeat *r = repeat ? &p->repeats[op->repeat] : NULL;
-        const uint32_t n = repeat ? r->n_ops : 1;
-        position++;
-        for (uint32_t j = 0; j < n; j++) {
-            const struct program_op *o = repeat ? &p->ops[r->ops[j]] : op;
-            for (uint32_t k = 0; k < o->n_inputs; k++) last[o->inputs[k]] = position;
+        if (op->kind != PROGRAM_REPEAT) {
+            position++;
+            for (uint32_t k = 0; k < op->n_inputs; k++) last[op->inputs[k]] = position;
+            continue;
         }
+        const struct program_repeat *r = &p->repeats[op->repeat];
+        const uint32_t end = position + r->n_ops + 1;
+        for (uint32_t j = 0; j < r->n_ops; j++) {
+            const struct program_op *o = &p->ops[r->ops[j]];
+            position++;
+            for (uint32_t k = 0; k < o->n_inputs; k++)
+                last[o->inputs[k]] = made_in[o->inputs[k]] == op->repeat + 1 ? position : end;
+        }
+        for (uint32_t k = 0; k < r->n_carried; k++) {
+            last[r->carried[k].initial] = end;
+            last[r->carried[k].yield] = end;
+        }
+        position = end;
     }
     return last;
 }
 
 static bool may_take_over(const struct lower *l, const struct program_op *op, uint32_t position,
                           const uint32_t *last) {
-    if (op->kind != PROGRAM_COMPUTE || op->compute != PROGRAM_KERNEL) return false;
-    if (op->kernel != PROGRAM_KERNEL_GELU) return false;
+    if (op->kind != PROGRAM_COMPUTE) return false;
     const struct program_value *in = lower_value(l, op->inputs[0]);
+    const bool kernel = op->compute == PROGRAM_KERNEL &&
+                        (op->kernel == PROGRAM_KERNEL_GELU || op->kernel == PROGRAM_KERNEL_LAYER_NORM);
+    const bool epilogue = op->compute == PROGRAM_SUM && in->layout.count[PROGRAM_PARTIAL] == 1;
+    if (!kernel && !epilogue) return false;
     return in->role == PROGRAM_LOCAL && last[op->inputs[0]] == position &&
            in->layout.memory == lower_value(l, op->output)->layout.memory;
 }
@@ -79,19 +97,46 @@ static void allocate_value(struct lower *l, uint32_t v, uint32_t take_over) {
                                                    : v;
 }
 
+/* Iterated arguments: the sequence whose current block they are. */
+static const uint32_t *block_arguments(const struct lower *l) {
+    const struct program *p = l->p;
+    uint32_t *block_of = arena_new_array(l->scratch, uint32_t, p->n_values);
+    memset(block_of, 0xff, p->n_values * sizeof *block_of);
+    for (uint32_t i = 0; i < p->n_repeats; i++)
+        for (uint32_t k = 0; k < p->repeats[i].n_iterated; k++)
+            block_of[p->repeats[i].iterated[k].argument] = p->repeats[i].iterated[k].sequence;
+    return block_of;
+}
+
 /* Values in whose storage others lie come first. */
 static void allocate_all(struct lower *l) {
     const struct program *p = l->p;
+    const uint32_t *block_of = block_arguments(l);
     uint32_t *take_over = arena_new_array(l->scratch, uint32_t, p->n_values);
     memset(take_over, 0xff, p->n_values * sizeof *take_over);
     const uint32_t *last = last_uses(l);
+    uint32_t position = 0;
     for (uint32_t i = 0; i < p->n_main; i++) {
         const struct program_op *op = &p->ops[p->main[i]];
-        if (may_take_over(l, op, i + 1, last)) take_over[op->output] = op->inputs[0];
+        if (op->kind != PROGRAM_REPEAT) {
+            if (may_take_over(l, op, ++position, last)) take_over[op->output] = op->inputs[0];
+            continue;
+        }
+        const struct program_repeat *r = &p->repeats[op->repeat];
+        for (uint32_t j = 0; j < r->n_ops; j++)
+            if (may_take_over(l, &p->ops[r->ops[j]], ++position, last))
+                take_over[p->ops[r->ops[j]].output] = p->ops[r->ops[j]].inputs[0];
+        position++;
     }
     for (uint32_t v = 0; v < p->n_values; v++)
-        if (take_over[v] == PROGRAM_NONE && p->values[v].inside == PROGRAM_NONE)
+        if (take_over[v] == PROGRAM_NONE && p->values[v].inside == PROGRAM_NONE &&
+            block_of[v] == PROGRAM_NONE)
             allocate_value(l, v, PROGRAM_NONE);
+    for (uint32_t v = 0; v < p->n_values; v++)
+        if (block_of[v] != PROGRAM_NONE) {
+            l->alloc_of[v] = l->alloc_of[block_of[v]];
+            l->root_value[v] = l->root_value[block_of[v]];
+        }
     for (uint32_t v = 0; v < p->n_values; v++)
         if (take_over[v] == PROGRAM_NONE && p->values[v].inside != PROGRAM_NONE)
             allocate_value(l, v, PROGRAM_NONE);
@@ -160,39 +205,60 @@ static void close_op(struct lower *l, const struct program_op *op) {
     tg_close_compute(&l->b, tg_name(&l->b, op->operation), tg_name(&l->b, op->reason));
 }
 
-static bool product_shard(struct lower *l, const struct program_op *op, uint32_t number) {
-    const struct program_value *o = lower_value(l, op->output);
-    const struct program_value *a = lower_value(l, op->inputs[0]);
-    const struct program_value *w = lower_value(l, op->inputs[1]);
+struct product {
+    struct lower *l;
+    const struct program_op *op;
+    const struct program_value *o, *a, *w;
+};
+
+static struct kernel_spec product_spec(const struct product *u, const struct program_shard *sa,
+                                       uint32_t rows, uint32_t columns) {
+    struct kernel_spec spec = {KERNEL_GEMM_F16,
+                               {rows, sa->extent[2], columns, 0,
+                                u->w->layout.memory == PROGRAM_INTERLEAVED}};
+    if (u->a->layout.format == PROGRAM_F8_F143) {
+        spec.kernel = KERNEL_GEMM_F8;
+        spec.p[5] = (uint32_t)(u->a->layout.exponent + u->w->layout.exponent);
+    }
+    return spec;
+}
+
+/* One call per batch index; one call for all if the left operand is shared by them: the column groups
+ * of consecutive matrices follow each other in coefficients and result. */
+static bool product_shard(const struct product *u, uint32_t number) {
+    struct lower *l = u->l;
+    const struct program_op *op = u->op;
     struct program_shard s, sa, sw;
-    program_shard_at(o, number, &s);
+    program_shard_at(u->o, number, &s);
     const uint32_t k = s.index[PROGRAM_PARTIAL], c = s.index[PROGRAM_COLS];
-    const bool shared = w->batch == 1, turned = w->layout.order == PROGRAM_COEFF_T;
-    uint32_t ia[PROGRAM_N_AXES] = {s.index[0], s.index[1], k};
+    const bool shared = u->w->batch == 1, turned = u->w->layout.order == PROGRAM_COEFF_T;
+    const bool shared_left = u->a->batch == 1 && u->o->batch > 1;
+    uint32_t ia[PROGRAM_N_AXES] = {shared_left ? 0 : s.index[0], s.index[1], k};
     uint32_t iw[PROGRAM_N_AXES] = {shared ? 0 : s.index[0], turned ? c : k, turned ? k : c};
     const uint32_t na = lower_shard_on_tile(l, op->inputs[0], ia, s.tile);
     const uint32_t nw = lower_shard_on_tile(l, op->inputs[1], iw, s.tile);
     BUG_ON(na == PROGRAM_NONE || nw == PROGRAM_NONE);
-    program_shard_at(a, na, &sa);
-    program_shard_at(w, nw, &sw);
-    const struct kernel_spec spec = {
-        KERNEL_GEMM_F16,
-        {s.extent[1], sa.extent[2], s.extent[2], 0, w->layout.memory == PROGRAM_INTERLEAVED}};
-    for (uint32_t b = 0; b < s.extent[0]; b++) {
+    program_shard_at(u->a, na, &sa);
+    program_shard_at(u->w, nw, &sw);
+    const uint32_t calls = shared_left ? 1 : s.extent[0], joined = shared_left ? s.extent[0] : 1;
+    const struct kernel_spec spec = product_spec(u, &sa, s.extent[1], s.extent[2] * joined);
+    for (uint32_t b = 0; b < calls; b++) {
         const uint32_t at[3] = {b, 0, 0}, at_w[3] = {shared ? 0 : b, 0, 0};
         const struct tg_ref operands[] = {
-            {l->alloc_of[op->output][number], program_offset(&o->layout, &s, at)},
-            {l->alloc_of[op->inputs[0]][na], program_offset(&a->layout, &sa, at)},
-            {l->alloc_of[op->inputs[1]][nw], program_offset(&w->layout, &sw, at_w)}};
+            {l->alloc_of[op->output][number], program_offset(&u->o->layout, &s, at)},
+            {l->alloc_of[op->inputs[0]][na], program_offset(&u->a->layout, &sa, at)},
+            {l->alloc_of[op->inputs[1]][nw], program_offset(&u->w->layout, &sw, at_w)}};
         if (!tg_call(&l->b, s.tile, &spec, operands, l->error)) return false;
     }
     return true;
 }
 
 static bool lower_product(struct lower *l, const struct program_op *op) {
-    const struct program_value *a = lower_value(l, op->inputs[0]);
-    if (a->layout.format != PROGRAM_F16) {
-        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a product of this element format");
+    const struct product u = {l, op, lower_value(l, op->output), lower_value(l, op->inputs[0]),
+                              lower_value(l, op->inputs[1])};
+    if (u.a->layout.format != u.w->layout.format ||
+        (u.a->layout.format != PROGRAM_F16 && u.a->layout.format != PROGRAM_F8_F143)) {
+        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a product of these element formats");
         return false;
     }
     if (op->passes > 1) {
@@ -200,25 +266,73 @@ static bool lower_product(struct lower *l, const struct program_op *op) {
         return false;
     }
     if (!lower_phase_close(l)) return false;
-    const uint32_t n = program_n_shards(lower_value(l, op->output));
+    const uint32_t n = program_n_shards(u.o);
     for (uint32_t i = 0; i < n; i++)
-        if (!product_shard(l, op, i)) return false;
+        if (!product_shard(&u, i)) return false;
     close_op(l, op);
     return true;
 }
 
+static bool gelu_shard(struct lower *l, const struct program_op *op, uint32_t number,
+                       const struct program_shard *s) {
+    const struct kernel_spec spec = {KERNEL_GELU_F16, {s->bytes / 2}};
+    const struct tg_ref operands[] = {{l->alloc_of[op->output][number], 0},
+                                      {l->alloc_of[op->inputs[0]][number], 0}};
+    return tg_call(&l->b, s->tile, &spec, operands, l->error);
+}
+
+/* Whole rows in AMP_LEFT; scale and bias are one row with a replica on every tile. */
+static bool norm_shard(struct lower *l, const struct program_op *op, uint32_t number,
+                       const struct program_shard *s) {
+    struct tg_ref operands[4] = {{l->alloc_of[op->output][number], 0},
+                                 {l->alloc_of[op->inputs[0]][number], 0}};
+    for (uint32_t i = 1; i < 3; i++) {
+        uint32_t index[PROGRAM_N_AXES] = {0};
+        const uint32_t shard = lower_shard_on_tile(l, op->inputs[i], index, s->tile);
+        BUG_ON(shard == PROGRAM_NONE);
+        operands[1 + i] = (struct tg_ref){l->alloc_of[op->inputs[i]][shard], 0};
+    }
+    const struct kernel_spec spec = {KERNEL_NORM_F16, {s->extent[0] * s->extent[1], s->extent[2], 1}};
+    return tg_call(&l->b, s->tile, &spec, operands, l->error);
+}
+
 static bool lower_kernel(struct lower *l, const struct program_op *op) {
-    if (op->kernel != PROGRAM_KERNEL_GELU) {
-        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "this kernel");
+    if (!lower_phase_close(l)) return false;
+    const struct program_value *o = lower_value(l, op->output);
+    const uint32_t n = program_n_shards(o);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        struct program_shard s;
+        program_shard_at(o, i, &s);
+        if (op->kernel == PROGRAM_KERNEL_GELU) {
+            ok = gelu_shard(l, op, i, &s);
+        } else if (op->kernel == PROGRAM_KERNEL_LAYER_NORM) {
+            ok = norm_shard(l, op, i, &s);
+        } else {
+            diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "this kernel");
+            ok = false;
+        }
+    }
+    if (ok) close_op(l, op);
+    return ok;
+}
+
+/* Equal boxes on equal tiles. */
+static bool lower_cast(struct lower *l, const struct program_op *op) {
+    const struct program_value *o = lower_value(l, op->output), *x = lower_value(l, op->inputs[0]);
+    if (x->layout.format != PROGRAM_F16 || o->layout.format != PROGRAM_F8_F143 ||
+        x->layout.order != PROGRAM_AMP_LEFT || o->layout.order != PROGRAM_AMP_LEFT) {
+        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a cast other than F16 to F8 panels");
         return false;
     }
     if (!lower_phase_close(l)) return false;
-    const struct program_value *o = lower_value(l, op->output);
     const uint32_t n = program_n_shards(o);
     for (uint32_t i = 0; i < n; i++) {
         struct program_shard s;
         program_shard_at(o, i, &s);
-        const struct kernel_spec spec = {KERNEL_GELU_F16, {s.bytes / 2}};
+        const struct kernel_spec spec = {KERNEL_CAST_PANELS,
+                                         {s.extent[0] * s.extent[1], s.extent[2],
+                                          (uint32_t)(int32_t)o->layout.exponent}};
         const struct tg_ref operands[] = {{l->alloc_of[op->output][i], 0},
                                           {l->alloc_of[op->inputs[0]][i], 0}};
         if (!tg_call(&l->b, s.tile, &spec, operands, l->error)) return false;
@@ -261,7 +375,7 @@ static bool lower_op(struct lower *l, const struct program_op *op) {
     case PROGRAM_PRODUCT: return lower_product(l, op);
     case PROGRAM_SUM: return lower_sum(l, op);
     case PROGRAM_KERNEL: return lower_kernel(l, op);
-    default: diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a cast"); return false;
+    default: return lower_cast(l, op);
     }
 }
 

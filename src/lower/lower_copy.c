@@ -181,7 +181,7 @@ struct delivery {
 };
 
 static uint32_t tile_of(const struct lower *l, uint32_t alloc) {
-    return g_array_index(l->b.allocs, struct tg_alloc_row, alloc).tile;
+    return lower_tile_of(l, alloc);
 }
 
 static bool same_place(const struct lower *l, struct tg_ref a, struct tg_ref b) {
@@ -189,16 +189,16 @@ static bool same_place(const struct lower *l, struct tg_ref a, struct tg_ref b) 
     return x.alloc == y.alloc && x.offset == y.offset;
 }
 
-static void send(struct delivery *v, struct tg_ref from, uint32_t bytes, uint32_t n) {
+void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_ref *to, uint32_t n) {
     enum { MOST = TARGET_EXCH_MAX_ITEMS & ~7u }; /* whole 32-byte rows */
     uint32_t words = bytes / 4;
     const uint32_t pieces = ceil_div_u32(words, MOST);
     const uint32_t piece = align_up_u32(ceil_div_u32(words, pieces), 8);
     while (words > 0) {
         const uint32_t k = MIN(words, piece);
-        tg_transfer(&v->l->b, from, k, v->remote, n);
+        tg_transfer(&l->b, from, k, to, n);
         from.offset += 4 * k;
-        for (uint32_t i = 0; i < n; i++) v->remote[i].offset += 4 * k;
+        for (uint32_t i = 0; i < n; i++) to[i].offset += 4 * k;
         words -= k;
     }
 }
@@ -255,7 +255,7 @@ static bool deliver(struct delivery *v, const struct run *r) {
         diag_set(l->error, LOWER_NEEDS_PACKER, v->op->operation, r->bytes);
         return false;
     }
-    send(v, from, r->bytes, n);
+    lower_send(l, from, r->bytes, v->remote, n);
     return true;
 }
 
@@ -299,66 +299,5 @@ bool lower_copy(struct lower *l, const struct program_op *op) {
     }
     g_array_free(w.runs, TRUE);
     g_free(v.remote);
-    return ok;
-}
-
-/* One window of the sum: the partials of other tiles go to a buffer, packed; the owner's own one
- * stays where it is and is the seed. Remotes are taken in rotation behind the owner's partial. */
-struct sum_call {
-    uint32_t tile;
-    struct kernel_spec spec;
-    struct tg_ref operands[3];
-};
-
-static struct sum_call sum_shard(struct lower *l, const struct program_op *op, uint32_t number) {
-    const struct program_value *o = lower_value(l, op->output), *p = lower_value(l, op->inputs[0]);
-    struct program_shard s;
-    program_shard_at(o, number, &s);
-    const uint32_t n = p->layout.count[PROGRAM_PARTIAL];
-    uint32_t index[PROGRAM_N_AXES] = {s.index[0], s.index[1], s.index[2]};
-    uint32_t own = TG_NONE;
-    for (uint32_t k = 0; k < n; k++) {
-        index[PROGRAM_PARTIAL] = k;
-        if (tile_of(l, l->alloc_of[op->inputs[0]][program_shard_number(p, index)]) == s.tile) own = k;
-    }
-    const uint32_t n_remote = own == TG_NONE ? n : n - 1;
-    const struct tg_alloc_row buffer = {
-        .tile = (uint16_t)s.tile, .bytes = n_remote * s.bytes, .align = 32, .alias = TG_NONE,
-        .blocks = 1, .value = tg_name(&l->b, p->name)};
-    const uint32_t to = tg_alloc_add(&l->b, &buffer);
-    struct tg_ref seed = {to, 0};
-    for (uint32_t i = 0, k = own == TG_NONE ? 0 : own; i < n; i++, k = (k + 1) % n) {
-        index[PROGRAM_PARTIAL] = k;
-        const uint32_t alloc = l->alloc_of[op->inputs[0]][program_shard_number(p, index)];
-        if (k == own) {
-            seed = (struct tg_ref){alloc, s.window};
-            continue;
-        }
-        const uint32_t slot = own == TG_NONE ? i : i - 1;
-        struct tg_ref at = {to, slot * s.bytes};
-        struct delivery v = {.l = l, .op = op, .remote = &at};
-        send(&v, (struct tg_ref){alloc, s.window}, s.bytes, 1);
-    }
-    return (struct sum_call){s.tile,
-                             {KERNEL_REDUCE_F16, {n, s.bytes / 2}},
-                             {{l->alloc_of[op->output][number], 0},
-                              seed,
-                              {to, own == TG_NONE ? s.bytes : 0}}};
-}
-
-bool lower_sum(struct lower *l, const struct program_op *op) {
-    if (op->epilogue) {
-        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "an epilogue of a sum");
-        return false;
-    }
-    lower_phase_open(l, op, op->inputs[0], op->output);
-    const uint32_t n = program_n_shards(lower_value(l, op->output));
-    struct sum_call *calls = g_new(struct sum_call, n);
-    for (uint32_t i = 0; i < n; i++) calls[i] = sum_shard(l, op, i);
-    bool ok = lower_phase_close(l);
-    for (uint32_t i = 0; ok && i < n; i++)
-        ok = tg_call(&l->b, calls[i].tile, &calls[i].spec, calls[i].operands, l->error);
-    if (ok) tg_close_compute(&l->b, tg_name(&l->b, op->operation), tg_name(&l->b, op->reason));
-    g_free(calls);
     return ok;
 }

@@ -29,12 +29,18 @@ struct lower_span {
 static inline const struct program_value *lower_value(const struct lower *l, uint32_t v) {
     return &l->p->values[v];
 }
+static inline uint32_t lower_tile_of(const struct lower *l, uint32_t alloc) {
+    return g_array_index(l->b.allocs, struct tg_alloc_row, alloc).tile;
+}
 /* Number of the shard of v with these part indices on tile t, or PROGRAM_NONE; searches replicas. */
 uint32_t lower_shard_on_tile(const struct lower *l, uint32_t v, uint32_t index[PROGRAM_N_AXES],
                              uint32_t tile);
 void lower_phase_open(struct lower *l, const struct program_op *op, uint32_t reads,
                       uint32_t writes);
 bool lower_phase_close(struct lower *l);
+
+/* Transfers of `bytes` to n recipients (whose offsets it advances), cut at the longest message. */
+void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_ref *to, uint32_t n);
 
 bool lower_copy(struct lower *l, const struct program_op *op);
 bool lower_sum(struct lower *l, const struct program_op *op);

@@ -118,10 +118,11 @@ static bool check_product(struct check *c, const struct program_op *op) {
     if (op->n_inputs != 2) return bad_op(c, op, "a product has two inputs");
     const struct program_value *a = &c->p->values[op->inputs[0]], *w = &c->p->values[op->inputs[1]];
     const bool turned = w->layout.order == PROGRAM_COEFF_T, shared = w->batch == 1;
+    const bool shared_left = a->batch == 1 && o->batch > 1;
     if (!turned && w->layout.order != PROGRAM_COEFF)
         return bad_op(c, op, "the right input is not in a coefficient order");
     const uint32_t k = turned ? PROGRAM_COLS : PROGRAM_ROWS, n = turned ? PROGRAM_ROWS : PROGRAM_COLS;
-    if (!same_axis(o, PROGRAM_BATCH, a, PROGRAM_BATCH) || !same_axis(o, PROGRAM_ROWS, a, PROGRAM_ROWS))
+    if ((!shared_left && !same_axis(o, PROGRAM_BATCH, a, PROGRAM_BATCH)) || !same_axis(o, PROGRAM_ROWS, a, PROGRAM_ROWS))
         return bad_op(c, op, "output and left input differ in rows or batch");
     if (!same_axis(o, PROGRAM_COLS, w, n)) return bad_op(c, op, "output and right input differ in columns");
     if (!same_axis(a, PROGRAM_COLS, w, k)) return bad_op(c, op, "left and right input differ in K");
@@ -137,7 +138,7 @@ static bool check_product(struct check *c, const struct program_op *op) {
         struct program_shard s;
         program_shard_at(o, i, &s);
         const uint32_t kk = s.index[PROGRAM_PARTIAL], cc = s.index[PROGRAM_COLS];
-        const uint32_t ia[PROGRAM_N_AXES] = {s.index[0], s.index[1], kk};
+        const uint32_t ia[PROGRAM_N_AXES] = {shared_left ? 0 : s.index[0], s.index[1], kk};
         const uint32_t iw[PROGRAM_N_AXES] = {shared ? 0 : s.index[0], turned ? cc : kk,
                                              turned ? kk : cc};
         if (!on_tile(a, ia, s.tile) || !on_tile(w, iw, s.tile))
@@ -151,6 +152,36 @@ static bool same_parts(const struct program_value *a, const struct program_value
            a->layout.order == b->layout.order && a->layout.format == b->layout.format;
 }
 
+static bool check_same_place(struct check *c, const struct program_op *op,
+                             const struct program_value *o, const struct program_value *x) {
+    if (!same_parts(o, x) || o->layout.base != x->layout.base ||
+        memcmp(o->layout.count, x->layout.count, sizeof o->layout.count) != 0 ||
+        memcmp(o->layout.stride, x->layout.stride, sizeof o->layout.stride) != 0)
+        return bad_op(c, op, "output and an input differ in layout");
+    return true;
+}
+
+static bool check_epilogue(struct check *c, const struct program_op *op) {
+    const struct program_value *o = &c->p->values[op->output];
+    const bool bias = op->epilogue & PROGRAM_EPILOGUE_BIAS;
+    const bool residual = op->epilogue & PROGRAM_EPILOGUE_RESIDUAL;
+    if (op->n_inputs != 1u + bias + residual)
+        return bad_op(c, op, "the epilogue's operands are missing or too many");
+    if (op->epilogue && o->layout.order != PROGRAM_AMP_LEFT && o->layout.order != PROGRAM_AMP_BATCHED)
+        return bad_op(c, op, "an epilogue needs 16-column panels");
+    if (residual && !check_same_place(c, op, o, &c->p->values[op->inputs[1 + bias]])) return false;
+    if (!bias) return true;
+    const struct program_value *v = &c->p->values[op->inputs[1]];
+    for (uint32_t i = 0; i < program_n_shards(o); i++) {
+        struct program_shard s;
+        program_shard_at(o, i, &s);
+        const bool batched = v->layout.count[PROGRAM_BATCH] > 1;
+        const uint32_t index[PROGRAM_N_AXES] = {batched ? s.index[0] : 0, s.index[1], s.index[2]};
+        if (!on_tile(v, index, s.tile)) return bad_op(c, op, "the bias is not on the tile of its output");
+    }
+    return true;
+}
+
 static bool boxes_or_whole(const struct program_value *v) {
     return v->layout.window_rows || v->layout.count[PROGRAM_WINDOW] == 1;
 }
@@ -160,8 +191,12 @@ static bool check_sum(struct check *c, const struct program_op *op) {
     if (op->n_inputs < 1) return bad_op(c, op, "a sum needs an input");
     const struct program_value *p = &c->p->values[op->inputs[0]];
     if (!same_parts(o, p)) return bad_op(c, op, "output and partials differ in parts, order or format");
-    if (p->layout.count[PROGRAM_PARTIAL] < 2 || o->layout.count[PROGRAM_PARTIAL] != 1)
-        return bad_op(c, op, "a sum needs partials and leaves none");
+    if ((p->layout.count[PROGRAM_PARTIAL] < 2 && !op->epilogue) ||
+        o->layout.count[PROGRAM_PARTIAL] != 1)
+        return bad_op(c, op, "a sum needs partials or an epilogue and leaves no partials");
+    if (o->layout.window_rows) return bad_op(c, op, "a sum's windows are linear");
+    if (!check_epilogue(c, op)) return false;
+    if (p->layout.count[PROGRAM_PARTIAL] == 1) return check_same_place(c, op, o, p);
     if (p->layout.count[PROGRAM_WINDOW] * p->layout.count[PROGRAM_REPLICA] != 1)
         return bad_op(c, op, "partials are whole parts without replicas");
     return true;
@@ -171,11 +206,7 @@ static bool check_kernel(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
     if (op->n_inputs < 1) return bad_op(c, op, "a kernel needs an input");
     const struct program_value *x = &c->p->values[op->inputs[0]];
-    if (!same_parts(o, x) || o->layout.base != x->layout.base ||
-        memcmp(o->layout.count, x->layout.count, sizeof o->layout.count) != 0 ||
-        memcmp(o->layout.stride, x->layout.stride, sizeof o->layout.stride) != 0)
-        return bad_op(c, op, "output and first input differ in layout");
-    return true;
+    return check_same_place(c, op, o, x);
 }
 
 static bool check_cast(struct check *c, const struct program_op *op) {
