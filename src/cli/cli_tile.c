@@ -320,6 +320,12 @@ bool cli_tile_open(struct cli_tile *c, char **paths) {
            apply_all(c, c->set, apply_set) && apply_all(c, c->tails, apply_tail);
 }
 
+bool cli_tile_restart(struct cli_tile *c) {
+    tile_reset(&c->tile);
+    start(c);
+    return apply_all(c, c->set, apply_set);
+}
+
 void cli_tile_close(struct cli_tile *c) {
     if (c->tile.config != NULL) tile_free(&c->tile);
     if (c->image != NULL) isa_image_free(c->image);

@@ -51,6 +51,8 @@ struct cli_tile {
 
 /* Assembles and links the files, loads them, applies the options, starts. False after a message. */
 bool cli_tile_open(struct cli_tile *c, char **paths);
+/* Registers and contexts as after cli_tile_open; memory stays as it is. */
+bool cli_tile_restart(struct cli_tile *c);
 void cli_tile_close(struct cli_tile *c);
 
 /* A number, a symbol or symbol+number. */

@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct run {
     struct cli_tile c;
     char **dumps;
     gboolean trace, cycles, json, registers;
+    gint repeat;
+    double seconds;        /* of the host, all repeats */
+    uint64_t slots, fused; /* of all repeats */
     /* Per word of region 0: times issued, cycles until the context's next slot. */
     uint64_t *count, *spent;
     uint32_t last_pc[TILE_N_CONTEXTS];
@@ -127,6 +131,9 @@ static bool print_text(const struct run *r) {
         printf("%s after %" PRIu64 " cycles\n", cli_tile_stop_name(t->stop.reason), t->stop.cycle);
         print_workers(r);
         print_permissive(t);
+        if (r->repeat > 1)
+            printf("  %d runs: %.1f million worker slots a second, %.1f %% in fused loops\n", r->repeat,
+                   (double)r->slots / r->seconds / 1e6, 100.0 * (double)r->fused / (double)r->slots);
         if (t->stop.reason != TILE_STOP_DONE) cli_tile_contexts(&r->c, text);
         if (r->registers)
             for (uint32_t k = 0; k < TILE_N_CONTEXTS; k++) {
@@ -244,6 +251,12 @@ static bool print_json(const struct run *r) {
     member(b, "worker_slots", t->counters.worker_slots);
     member(b, "fused_slots", t->counters.fused_slots);
     member(b, "supervisor_instructions", t->s.instructions);
+    if (r->repeat > 1) {
+        json_builder_set_member_name(b, "million_slots_per_second");
+        json_builder_add_double_value(b, (double)r->slots / r->seconds / 1e6);
+        json_builder_set_member_name(b, "fused_share");
+        json_builder_add_double_value(b, (double)r->fused / (double)r->slots);
+    }
     json_workers(b, t);
     json_fault(b, r);
     if (r->cycles) {
@@ -264,6 +277,15 @@ static bool print_json(const struct run *r) {
     return ok;
 }
 
+static enum tile_stop_reason timed_run(struct run *r) {
+    const clock_t start = clock();
+    const enum tile_stop_reason reason = tile_run(&r->c.tile, (uint64_t)r->c.max_cycles);
+    r->seconds += (double)(clock() - start) / CLOCKS_PER_SEC;
+    r->slots += r->c.tile.counters.worker_slots;
+    r->fused += r->c.tile.counters.fused_slots;
+    return reason;
+}
+
 static int run(struct run *r, char **paths) {
     if (!cli_tile_open(&r->c, paths)) return CLI_WRONG_INPUT;
     if (r->trace || r->cycles) {
@@ -272,7 +294,11 @@ static int run(struct run *r, char **paths) {
         r->c.tile.observer = observe;
         r->c.tile.observer_user = r;
     }
-    const enum tile_stop_reason reason = tile_run(&r->c.tile, (uint64_t)r->c.max_cycles);
+    enum tile_stop_reason reason = TILE_STOP_DONE;
+    for (gint k = 0; reason == TILE_STOP_DONE && k < (r->repeat ? r->repeat : 1); k++) {
+        if (k > 0 && !cli_tile_restart(&r->c)) return CLI_WRONG_INPUT;
+        reason = timed_run(r);
+    }
     if (r->count != NULL) finish_accounts(r);
     const bool ok = r->json ? print_json(r) : print_text(r);
     if (!ok) return CLI_WRONG_INPUT;
@@ -288,6 +314,8 @@ int cmd_tile_run(int argc, char **argv) {
         {"trace", 0, 0, G_OPTION_ARG_NONE, &r.trace, "Print every slot", NULL},
         {"cycles", 0, 0, G_OPTION_ARG_NONE, &r.cycles, "Cycles per label and instruction", NULL},
         {"registers", 0, 0, G_OPTION_ARG_NONE, &r.registers, "Print registers after the run", NULL},
+        {"repeat", 0, 0, G_OPTION_ARG_INT, &r.repeat,
+         "Run so often, registers reset, memory kept; prints the speed of the model", "N"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &r.json, "One JSON object", NULL},
         {0}};
     bool done;

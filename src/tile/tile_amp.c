@@ -12,6 +12,26 @@
 
 #include <math.h>
 
+const struct tile_amp_vec *tile_amp_vec(enum tile_simd simd) {
+#if defined(__x86_64__)
+    if (simd == TILE_SIMD_AUTO) simd = tile_simd_best();
+    if (simd == TILE_SIMD_AVX2) return &TILE_AMP_AVX2;
+    if (simd == TILE_SIMD_AVX512) return &TILE_AMP_AVX512;
+#endif
+    return NULL;
+}
+
+const double *tile_f8_values(enum num_f8_format format) {
+    static double values[2][256];
+    static gsize done;
+    if (g_once_init_enter(&done)) {
+        for (uint32_t q = 0; q < 512; q++)
+            values[q / 256][q % 256] = num_f8_to_f64((uint8_t)q, (enum num_f8_format)(q / 256), 0);
+        g_once_init_leave(&done, 1);
+    }
+    return values[format];
+}
+
 void tile_weights_changed(struct tile *t) {
     t->weights_generation++;
     if (t->weights_generation == 0) t->weights_generation = 1;
@@ -46,8 +66,7 @@ const struct tile_weights *tile_weights_f16(struct tile *t) {
 const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format) {
     struct tile_weights *u = unpacked(t);
     if (u->f8_generation == t->weights_generation && u->f8_format == format) return u;
-    double value[256];
-    for (uint32_t q = 0; q < 256; q++) value[q] = num_f8_to_f64((uint8_t)q, format, 0);
+    const double *const value = tile_f8_values(format);
     for (uint32_t unit = 0; unit < 16; unit++)
         for (uint32_t p = 0; p < 4; p++)
             for (uint32_t i = 0; i < 8; i++)
@@ -112,7 +131,7 @@ static struct operand operand_f8(struct tile_exec *e, uint32_t s, uint32_t phase
     struct operand o = {.n = 8, .scale = ldexp(1, f8_scale(e)),
                         .w = tile_weights_f8(e->t, fw)->f8[phase]};
     for (uint32_t i = 0; i < 8; i++)
-        o.x[i] = num_f8_to_f64((uint8_t)(e->a[s + i / 4] >> 8 * (i % 4)), fx, 0);
+        o.x[i] = tile_f8_values(fx)[e->a[s + i / 4] >> 8 * (i % 4) & 0xff];
     return o;
 }
 
@@ -217,7 +236,33 @@ static void halves_out(struct tile_exec *e, const float *v, uint32_t n) {
 }
 static void singles_out(struct tile_exec *e, const float v[2]) { memcpy(e->r, v, 8); }
 
+/* The two-set forms with four engines in vector code; false: the scalar code decides. */
+static bool amp_vector(struct tile_exec *e, const struct isa_insn *i, bool f8) {
+    const uint32_t phase = (uint32_t)i->imm;
+    const uint64_t words = UINT64_C(0x1111111111111111) << (phase & 3);
+    if (!e->fast || e->vec == NULL || phase > 3 || e->w->acc_defined != UINT32_MAX ||
+        (e->t->weights_defined & words) != words)
+        return false;
+    struct tile_amp_call c = {.acc = &e->w->acc,
+                              .x = e->a[i->s0] | (uint64_t)e->a[i->s0 + 1] << 32,
+                              .partial = e->a[i->s1] | (uint64_t)e->a[i->s1 + 1] << 32,
+                              .swap = phase == 0};
+    if (f8) {
+        c.w = tile_weights_f8(e->t, (enum num_f8_format)(e->w->fp_nfmt & 1))->f8[phase][0];
+        c.f8_values = tile_f8_values((enum num_f8_format)(e->w->fp_nfmt >> 1 & 1));
+        c.scale = ldexp(1, f8_scale(e));
+    } else {
+        c.w = tile_weights_f16(e->t)->f16[phase][0];
+    }
+    uint64_t out;
+    if (!e->vec->call(&c, &out)) return false;
+    e->r[0] = (uint32_t)out;
+    e->r[1] = (uint32_t)(out >> 32);
+    return true;
+}
+
 EXEC(F16V4HIHOV4AMP) {
+    if (amp_vector(e, i, false)) return;
     struct shape s = {.sets = 2};
     float in[4] = {0}, out[4];
     if (!amp_shape(e, i, false, &s)) return;
@@ -227,6 +272,7 @@ EXEC(F16V4HIHOV4AMP) {
     halves_out(e, out, 4);
 }
 EXEC(F8V8HIHOV4AMP) {
+    if (amp_vector(e, i, true)) return;
     struct shape s = {.sets = 2};
     float in[4] = {0}, out[4];
     if (!amp_shape(e, i, false, &s)) return;

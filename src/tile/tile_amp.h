@@ -1,4 +1,8 @@
-/* tile_amp: the weights of a tile as the matrix unit's loops want them. Not for other rooms. */
+/* tile_amp: what the matrix unit's scalar code, vector code and fused loops share. Not for other rooms.
+ *
+ * The vector code works on the two-set forms with four engines, which the kernels use. It computes
+ * operation by operation what tile_amp.c defines; where a value is infinite or NaN it declines, or
+ * makes NaN canonical, so that both give the same bits. */
 #ifndef IPU_TILE_TILE_AMP_H
 #define IPU_TILE_TILE_AMP_H
 
@@ -14,5 +18,62 @@ struct tile_weights {
 };
 const struct tile_weights *tile_weights_f16(struct tile *t);
 const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format);
+/* Values of the 256 codes, scale 0. */
+const double *tile_f8_values(enum num_f8_format format);
+
+/* One call: x and partial as read from registers; *ret_out as written. w is [input][unit] of the phase. */
+struct tile_amp_call {
+    struct tile_accumulators *acc;
+    const double *w;
+    uint64_t x, partial;
+    const double *f8_values; /* NULL: F16 */
+    double scale;            /* F8 */
+    bool swap;               /* phase 0 */
+};
+/* False, with nothing changed, when a result or partial is infinite or NaN. */
+typedef bool tile_amp_vec_fn(const struct tile_amp_call *c, uint64_t *ret_out);
+
+/* --- Fused loops of bundles { loads and stores of 64 bits ; AMP }. --- */
+
+enum { TILE_FUSED_MAX = 32, TILE_FUSED_STREAMS = 12 };
+enum { TILE_PAIR_ZERO = 4, TILE_PAIR_SINK = 5, TILE_N_PAIRS = 6 };
+
+struct tile_fused_access {
+    uint8_t stream; /* whose pointer moves by `step` after the access */
+    uint8_t pair;   /* register pair: destination, or source of the store */
+    int32_t step;   /* bytes; filled when the loop starts */
+};
+enum tile_fused_kind { TILE_FUSED_NONE, TILE_FUSED_L, TILE_FUSED_S, TILE_FUSED_LS, TILE_FUSED_LL,
+                       TILE_FUSED_LLS };
+struct tile_fused_slot {
+    uint8_t kind;
+    uint8_t x, partial, result; /* pairs */
+    uint8_t phase;
+    struct tile_fused_access load[2], store;
+};
+struct tile_fused_run {
+    struct tile_accumulators *acc;
+    struct tile_fused_slot *slots;
+    uint32_t n_slots;
+    uint64_t pairs[TILE_N_PAIRS];         /* register pairs, then zero, then what nobody reads */
+    uint8_t *pointer[TILE_FUSED_STREAMS]; /* in the tile's memory */
+    const double *w;                      /* [phase][input][unit] */
+    uint32_t inputs;                      /* 4 or 8 */
+    const double *f8_values;
+    double scale;
+    uint8_t *memory;    /* start of the tile's memory */
+    uint64_t *written;  /* NULL: what is stored to counts as written already */
+};
+/* Runs up to `passes` whole passes; returns the number of slots executed. It stops early, before the
+ * slot, where the plain code must decide. Accumulators hold neither NaN nor denormals at entry. */
+typedef uint64_t tile_fused_fn(struct tile_fused_run *r, uint64_t passes);
+
+struct tile_amp_vec {
+    tile_amp_vec_fn *call;
+    tile_fused_fn *loop_f16, *loop_f8;
+};
+/* NULL for TILE_SIMD_SCALAR. */
+const struct tile_amp_vec *tile_amp_vec(enum tile_simd simd);
+extern const struct tile_amp_vec TILE_AMP_AVX2, TILE_AMP_AVX512;
 
 #endif

@@ -20,6 +20,7 @@ struct tile_exec {
     uint32_t pc, npc;
     uint64_t cycle;
     uint32_t extra;        /* slots beyond those of the form */
+    const struct tile_amp_vec *vec; /* vector code of the matrix unit, or NULL */
     bool taken;            /* a branch was taken */
     bool fast;             /* F16 results round to nearest even and vector code may be used */
     enum tile_fault_number fault;

@@ -4,7 +4,7 @@
  * rounded once by num_f16_from_f64. F32: the host's own IEEE operations between flushes of denormals.
  * A result that is NaN although no source is one raises INV, a finite one too large OFLO.
  * Comparisons raise nothing (not public). */
-#include "tile/tile_exec.h"
+#include "tile/tile_amp.h"
 #include "tile/tile_vec.h"
 
 #include <math.h>
@@ -13,6 +13,7 @@ void tile_fast_update(struct tile_exec *e) {
     if (e->w == NULL) return;
     const struct num_control c = tile_control(e->w);
     const enum tile_simd simd = e->t->config->simd;
+    e->vec = e->t->config->amp_model == TILE_AMP_EXACT ? tile_amp_vec(simd) : NULL;
     e->fast = c.round == NUM_NEAREST && !c.stochastic && simd != TILE_SIMD_SCALAR &&
               tile_simd_best() != TILE_SIMD_SCALAR;
 }

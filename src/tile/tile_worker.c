@@ -2,7 +2,7 @@
  *
  * A worker is an in-order machine with one slot every six cycles in its fixed lane; slow instructions
  * take more slots and hold it meanwhile (kernels 8.9 items 7, 8). */
-#include "tile/tile_exec.h"
+#include "tile/tile_fused.h"
 
 void tile_worker_launch(struct tile *t, uint32_t worker, uint32_t pc, uint32_t vertex_base,
                         uint64_t earliest) {
@@ -139,8 +139,15 @@ void tile_worker_run(struct tile *t, uint32_t worker, uint64_t limit) {
     struct tile_exec e = {.t = t, .w = w, .m = w->m, .a = w->a, .context = worker + 1};
     struct tile_cache *cache = tile_cache_get();
     tile_fast_update(&e);
+    const bool fuse = !t->config->plain && !t->config->interleave && !t->config->races &&
+                      t->observer == NULL;
     while (w->active && w->next_cycle < limit) {
         if (observed(t, worker)) return;
+        if (fuse && w->repeat_count != 0 && w->pc == w->repeat_first && tile_fused_run(&e, limit)) {
+            if (e.fault == TILE_FAULT_NONE) continue;
+            tile_stop_fault(&e);
+            return;
+        }
         if (!slot_run(&e, cache)) {
             tile_stop_fault(&e);
             return;

@@ -1,0 +1,138 @@
+/* The vector code of the matrix unit, written once over the types that tile_amp_avx2.c and
+ * tile_amp_avx512.c define before they include it:
+ *   f16s, d16s  sixteen floats, sixteen doubles
+ *   VEC         function attribute that selects the instruction set
+ *   f16s_load, f16s_store, d16s_of, f16s_of, d16s_mul (by one value), d16s_fma, d16s_add, d16s_add_f,
+ *   f16s_any_nan, f16s_clean (denormals to zero, NaN canonical), f16s_chain (shift, see there). */
+
+/* E + t: t = (p0 + p1) + (p2 + p3), for F8 the sum of two such, times the scale. */
+VEC static inline f16s add_f16(f16s even, const double *w, const double *x) {
+    const d16s t01 = d16s_fma(w + 16, x + 1, d16s_mul(w, x));
+    const d16s t23 = d16s_fma(w + 48, x + 3, d16s_mul(w + 32, x + 2));
+    return f16s_of(d16s_add(d16s_of(even), d16s_add(t01, t23)));
+}
+VEC static inline f16s add_f8(f16s even, const double *w, uint64_t x, const double *values,
+                              double scale) {
+    const double *v[8];
+    for (uint32_t i = 0; i < 8; i++) v[i] = values + (x >> 8 * i & 0xff);
+    const d16s t01 = d16s_fma(w + 16, v[1], d16s_mul(w, v[0]));
+    const d16s t23 = d16s_fma(w + 48, v[3], d16s_mul(w + 32, v[2]));
+    const d16s t45 = d16s_fma(w + 80, v[5], d16s_mul(w + 64, v[4]));
+    const d16s t67 = d16s_fma(w + 112, v[7], d16s_mul(w + 96, v[6]));
+    const d16s t = d16s_scale(d16s_add(d16s_add(t01, t23), d16s_add(t45, t67)), scale);
+    return f16s_of(d16s_add(d16s_of(even), t));
+}
+VEC static inline void widen_x(uint64_t x, double ret[4]) {
+    const __m128 f = _mm_cvtph_ps(_mm_cvtsi64_si128((long long)x));
+    _mm256_store_pd(ret, _mm256_cvtps_pd(f));
+}
+VEC static inline __m128 widen(uint64_t h) {
+    return _mm_cvtph_ps(_mm_cvtsi64_si128((long long)h));
+}
+VEC static inline uint64_t narrow(__m128 v) {
+    return (uint64_t)_mm_cvtsi128_si64(
+        _mm_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+VEC static bool amp_call(const struct tile_amp_call *c, uint64_t *ret_out) {
+    f16s even = f16s_load(c->swap ? c->acc->odd : c->acc->even);
+    f16s odd = f16s_load(c->swap ? c->acc->even : c->acc->odd);
+    const uint64_t out = narrow(f16s_first(odd));
+    if (tile_f16_any_special(out) || tile_f16_any_special(c->partial)) return false;
+    odd = f16s_chain(odd, widen(c->partial));
+    if (c->f8_values != NULL) {
+        even = add_f8(even, c->w, c->x, c->f8_values, c->scale);
+    } else {
+        double x[4] __attribute__((aligned(32)));
+        widen_x(c->x, x);
+        even = add_f16(even, c->w, x);
+    }
+    f16s_store(c->acc->even, f16s_clean(even));
+    f16s_store(c->acc->odd, odd);
+    *ret_out = out;
+    return true;
+}
+
+VEC static inline void mark(const struct tile_fused_run *r, const uint8_t *p) {
+    const uint32_t word = (uint32_t)(p - r->memory) / 4;
+    r->written[word / 64] |= UINT64_C(3) << word % 64;
+}
+
+VEC static inline uint64_t load64(const struct tile_fused_run *r, const struct tile_fused_access *a) {
+    uint64_t v;
+    memcpy(&v, r->pointer[a->stream], 8);
+    return v;
+}
+VEC static inline void load_step(struct tile_fused_run *r, const struct tile_fused_access *a,
+                                 uint64_t v) {
+    r->pairs[a->pair] = v;
+    r->pointer[a->stream] += a->step;
+}
+VEC static inline void store_step(struct tile_fused_run *r, const struct tile_fused_access *a) {
+    uint8_t *const p = r->pointer[a->stream];
+    memcpy(p, &r->pairs[a->pair], 8);
+    if (r->written != NULL) mark(r, p);
+    r->pointer[a->stream] = p + a->step;
+}
+
+/* Loads and the store of one bundle. All sources are read before a register is written; the
+ * addresses are distinct elements, so their order does not matter. */
+VEC static inline void transfer(struct tile_fused_run *r, const struct tile_fused_slot *s) {
+    switch ((enum tile_fused_kind)s->kind) {
+    case TILE_FUSED_NONE: break;
+    case TILE_FUSED_L: load_step(r, &s->load[0], load64(r, &s->load[0])); break;
+    case TILE_FUSED_S: store_step(r, &s->store); break;
+    case TILE_FUSED_LS:
+        store_step(r, &s->store);
+        load_step(r, &s->load[0], load64(r, &s->load[0]));
+        break;
+    case TILE_FUSED_LL:
+        load_step(r, &s->load[0], load64(r, &s->load[0]));
+        load_step(r, &s->load[1], load64(r, &s->load[1]));
+        break;
+    case TILE_FUSED_LLS:
+        store_step(r, &s->store);
+        load_step(r, &s->load[0], load64(r, &s->load[0]));
+        load_step(r, &s->load[1], load64(r, &s->load[1]));
+        break;
+    }
+}
+
+/* NaN in the sums is made canonical when the sums become visible: at phase 0 and at the end. */
+VEC static inline __attribute__((always_inline)) uint64_t loop(struct tile_fused_run *r,
+                                                               uint64_t passes, bool f8) {
+    f16s even = f16s_load(r->acc->even), odd = f16s_load(r->acc->odd);
+    const uint64_t n = passes * r->n_slots;
+    uint32_t k = 0;
+    uint64_t done = 0;
+    for (; done < n; done++) {
+        const struct tile_fused_slot *s = &r->slots[k];
+        const uint64_t x = r->pairs[s->x], partial = r->pairs[s->partial];
+        if (s->phase == 0 && f16s_any_nan(even)) even = f16s_clean(even);
+        const f16s leaving = s->phase == 0 ? even : odd;
+        const uint64_t out = narrow(f16s_first(leaving));
+        if (tile_f16_any_special(out) || tile_f16_any_special(partial)) break;
+        if (s->phase == 0) even = odd;
+        odd = f16s_chain(leaving, widen(partial));
+        const double *const w = r->w + (f8 ? 128 : 64) * s->phase;
+        if (f8) {
+            even = add_f8(even, w, x, r->f8_values, r->scale);
+        } else {
+            double xs[4] __attribute__((aligned(32)));
+            widen_x(x, xs);
+            even = add_f16(even, w, xs);
+        }
+        transfer(r, s);
+        r->pairs[s->result] = out;
+        k = k + 1 == r->n_slots ? 0 : k + 1;
+    }
+    f16s_store(r->acc->even, f16s_clean(even));
+    f16s_store(r->acc->odd, odd);
+    return done;
+}
+VEC static uint64_t loop_f16(struct tile_fused_run *r, uint64_t passes) {
+    return loop(r, passes, false);
+}
+VEC static uint64_t loop_f8(struct tile_fused_run *r, uint64_t passes) {
+    return loop(r, passes, true);
+}
