@@ -111,23 +111,30 @@ const char *as_found(struct as *as, const struct as_cursor *c) {
 /* --- Cutting text. --- */
 
 /* Comments become blanks, newlines stay. Strings are left alone. */
+static bool comment_at(const char *s, size_t i, bool alone) {
+    if (s[i] == '/') return s[i + 1] == '/';
+    return s[i] == '#' && !alone && isspace((unsigned char)s[i - 1]);
+}
+
 static char *blank_comments(struct as *as, const char *text, size_t length) {
     char *s = arena_alloc(as->arena, length + 1);
     memcpy(s, text, length);
+    bool alone = true; /* only blanks so far in this line: a # begins a marker, not a comment */
     for (size_t i = 0; i < length; i++) {
         if (s[i] == 0) s[i] = ' ';
         if (s[i] == '"') {
             for (i++; i < length && s[i] != '"' && s[i] != '\n'; i++)
                 if (s[i] == '\\' && i + 1 < length && s[i + 1] != '\n') i++;
-        } else if (s[i] == '/' && i + 1 < length && s[i + 1] == '/') {
+        } else if (comment_at(s, i, alone)) {
             while (i < length && s[i] != '\n') s[i++] = ' ';
-        } else if (s[i] == '/' && i + 1 < length && s[i + 1] == '*') {
-            const char *end = i + 2 < length ? strstr(s + i + 2, "*/") : NULL;
+        } else if (s[i] == '/' && s[i + 1] == '*') {
+            const char *end = strstr(s + i + 2, "*/");
             const size_t stop = end != NULL ? (size_t)(end - s) + 2 : length;
             for (; i < stop; i++)
                 if (s[i] != '\n') s[i] = ' ';
             i--;
         }
+        alone = i >= length || s[i] == '\n' || (alone && isspace((unsigned char)s[i]));
     }
     return s;
 }
