@@ -46,7 +46,8 @@ enum kernel_epilogue {
 enum kernel_access { KERNEL_READ = 1, KERNEL_WRITE = 2, KERNEL_READ_WRITE = 3 };
 enum kernel_memory { KERNEL_MEMORY_ANY, KERNEL_MEMORY_STANDARD, KERNEL_MEMORY_INTERLEAVED };
 
-enum kernel_format { KERNEL_F16, KERNEL_F32, KERNEL_F8, KERNEL_U32, KERNEL_RAW };
+enum kernel_format { KERNEL_F16, KERNEL_F32, KERNEL_F8, KERNEL_U32, KERNEL_RAW,
+                     KERNEL_F16_PAIR /* a half in both halves of a word */ };
 
 struct kernel_operand {
     uint32_t bytes;      /* touched by the call, from the operand's address */

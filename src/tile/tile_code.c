@@ -54,6 +54,13 @@ static uint16_t store_registers(const struct isa_insn *i) {
     return (uint16_t)regs;
 }
 
+/* Slots that the instruction takes whatever its arguments; the exponentials add theirs when they
+ * execute (isa 1.9: one for zeros, else exp_slots). */
+static uint8_t fixed_slots(uint16_t op) {
+    if (op == ISA_OP_F16V2EXP || op == ISA_OP_F16V2EXP2) return 1;
+    return isa_form((enum isa_op)op)->slots;
+}
+
 static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     *s = (struct tile_slot){.words = {word0, word1}, .bytes = 4, .slots = 1};
     const uint32_t words[2] = {word0, word1};
@@ -67,7 +74,7 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     s->bytes = (uint8_t)(4 * d.n_words);
     const struct isa_form *m = isa_form(d.main.op);
     s->who = m->who;
-    s->slots = m->slots;
+    s->slots = fixed_slots(d.main.op);
     s->row = m->kind == ISA_KIND_EXCH || d.main.op == ISA_OP_DELAY;
     s->in_repeat = d.bundle && isa_in_repeat(d.main.op) && isa_in_repeat(d.aux.op);
     s->is_uget = d.bundle && isa_in_repeat(d.main.op) &&
@@ -81,7 +88,7 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     if (!d.bundle) return;
     const struct isa_form *a = isa_form(d.aux.op);
     s->who = m->who & a->who & ISA_MODE_W;
-    if (a->slots > s->slots) s->slots = a->slots;
+    s->slots = MAX(s->slots, fixed_slots(d.aux.op));
     add_registers(s, &d.aux);
     add_result(s, &d.aux);
     s->aux = FUNCTIONS[d.aux.op];

@@ -1,0 +1,155 @@
+/* Row maxima, exponentials and normalisation over panels (device/row_max.S, exp_panels.S,
+ * normalise_panels.S): rows dealt round robin, a constant per row and slots per panel. */
+#include "kernel/kernel_family.h"
+
+/* --- Row maximum: rows, keys, valid. --- */
+
+enum { MAX_SETUP = 27, MAX_ROW = 8, MAX_PANELS = 2, MAX_RAGGED = 8, MAX_IDLE = 10 };
+
+static bool max_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                         GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 16, 1 << 16, 16, error)) return false;
+    if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       KERNEL_F16_PAIR);
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    ret->useful_work = (uint64_t)spec->p[0] * spec->p[2] / 4;
+    return true;
+}
+
+static uint64_t max_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t full = spec->p[2] / 16, ragged = spec->p[2] % 16;
+    uint32_t row = MAX_ROW;
+    if (full) row += MAX_PANELS + 4 * full;
+    if (ragged) row += MAX_RAGGED + 2 * (ragged / 4);
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        slots[w] = rows ? MAX_SETUP + rows * row : MAX_IDLE;
+    }
+    return kernel_time_single(lane, 5, slots);
+}
+
+static uint32_t max_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = spec->p[2] / 16;
+    ret[2] = spec->p[2] % 16;
+    return 3;
+}
+
+/* --- Exponentials: rows, keys, valid, scale (half bits), f8, exponent. --- */
+
+enum { EXP_SETUP = 27, EXP_MASKS = 64, EXP_ROW = 11, EXP_PAIRS = 5, EXP_ZEROS = 2, EXP_IDLE = 12 };
+
+static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                         GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 2000, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 32, 4096, 32, error)) return false;
+    if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
+    if (spec->p[3] == 0 || spec->p[3] >= 0x7c00)
+        return kernel_refuse(spec, 3, "scale", "the bits of a positive finite half", error);
+    if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
+    const bool f8 = spec->p[4] != 0;
+    const int32_t e = (int32_t)spec->p[5];
+    if (e < (f8 ? -31 : 0) || e > (f8 ? 31 : 0))
+        return kernel_refuse(spec, 5, "scale", f8 ? "-31..31" : "0 without F8", error);
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, f8 ? n : 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       f8 ? KERNEL_F8 : KERNEL_F16);
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16_PAIR);
+    if (!f8) ret->alias[0] = 1 << 1;
+    ret->useful_work = 4 * (uint64_t)spec->p[0] * spec->p[2];
+    return true;
+}
+
+/* With two slots per exponential (isa 1.9: the default for arguments that are not both zero). */
+static uint64_t exp_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t f8 = spec->p[4], pairs = spec->p[2] / 32, ragged = spec->p[2] % 32;
+    const uint32_t zeros = spec->p[1] / 32 - pairs - (ragged != 0);
+    uint32_t row = EXP_ROW;
+    if (pairs) row += EXP_PAIRS + 4 * (10 + f8) * pairs;
+    if (ragged) row += 4 * 18 + 1;
+    if (zeros) row += EXP_ZEROS + (f8 ? 4 : 8) * zeros;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        slots[w] = rows ? EXP_SETUP + f8 + (ragged ? EXP_MASKS : 0) + rows * row : EXP_IDLE;
+    }
+    return kernel_time_single(lane, 8, slots);
+}
+
+static uint32_t exp_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    const uint32_t pairs = spec->p[2] / 32, ragged = spec->p[2] % 32;
+    ret[0] = spec->p[0];
+    ret[1] = pairs;
+    ret[2] = ragged | (spec->p[1] / 32 - pairs - (ragged != 0)) << 8;
+    ret[3] = spec->p[3];
+    ret[4] = -spec->p[5] & 63;
+    return 5;
+}
+
+static const char *exp_symbol(const struct kernel_spec *spec) {
+    return spec->p[4] ? "exp_panels_f8" : "exp_panels_f16";
+}
+
+/* --- Normalisation: rows, columns, divisor_column, f8, exponent. --- */
+
+enum { NORMALISE_SETUP = 23, NORMALISE_ROW = 17, NORMALISE_IDLE = 10 };
+
+static bool normalise_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                               GError **error) {
+    const bool f8 = spec->p[3] == 1;
+    if (!kernel_check_param(spec, 0, 1, 2000, 1, error)) return false;
+    if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, f8 ? 32 : 16, 4096, f8 ? 32 : 16, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, spec->p[1] - 1, 1, error)) return false;
+    const int32_t e = (int32_t)spec->p[4];
+    if (e < (f8 ? -31 : 0) || e > (f8 ? 31 : 0))
+        return kernel_refuse(spec, 4, "scale", f8 ? "-31..31" : "0 without F8", error);
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, f8 ? n : 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       f8 ? KERNEL_F8 : KERNEL_F16);
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    if (!f8) ret->alias[0] = 1 << 1;
+    ret->useful_work = n / 4;
+    return true;
+}
+
+static uint64_t normalise_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t f8 = spec->p[3];
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        slots[w] = rows ? NORMALISE_SETUP + f8 + rows * (NORMALISE_ROW + spec->p[1] / 16 * 8)
+                        : NORMALISE_IDLE;
+    }
+    return kernel_time_single(lane, 5 + f8, slots);
+}
+
+static uint32_t normalise_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    const uint32_t f8 = spec->p[3], column = spec->p[2];
+    ret[0] = spec->p[0];
+    ret[1] = spec->p[1] / (f8 ? 32 : 16);
+    ret[2] = column / 16 * 32 * spec->p[0] + column % 16 * 2;
+    ret[3] = -spec->p[4] & 63;
+    return 3 + f8;
+}
+
+static const char *normalise_symbol(const struct kernel_spec *spec) {
+    return spec->p[3] ? "normalise_panels_f8" : "normalise_panels_f16";
+}
+
+const struct kernel_family kernel_family_ROW_MAX = {
+    .describe = max_describe, .cycles = max_cycles, .scalars = max_scalars};
+const struct kernel_family kernel_family_EXP_PANELS = {.describe = exp_describe,
+                                                       .cycles = exp_cycles,
+                                                       .scalars = exp_scalars,
+                                                       .symbol = exp_symbol};
+const struct kernel_family kernel_family_NORMALISE_PANELS = {.describe = normalise_describe,
+                                                             .cycles = normalise_cycles,
+                                                             .scalars = normalise_scalars,
+                                                             .symbol = normalise_symbol};
