@@ -286,7 +286,7 @@ static void prepare(struct dense *k) {
 }
 
 bool exch_dense_applies(const struct exch_msgs *m) {
-    if (m->p->first_dependency != NULL || m->n_rec != m->n || m->n < 4 * N) return false;
+    if (m->p->first_dependency != NULL || m->n_rec != m->n || m->n < 2 * N) return false;
     for (uint32_t i = 0; i < m->n; i++)
         if (m->moving[i] || m->paired[i]) return false;
     return true;

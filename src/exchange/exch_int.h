@@ -80,6 +80,7 @@ uint32_t exch_element_mask(uint32_t address, uint64_t bytes);
 struct exch_lines;
 struct exch_lines *exch_lines_new(const struct exch_msgs *m, bool relaxed);
 void exch_lines_free(struct exch_lines *l);
+void exch_lines_reset(struct exch_lines *l, uint32_t tile); /* empty again */
 /* First slot >= from in which message i fits. */
 uint32_t exch_lines_find(struct exch_lines *l, uint32_t i, uint32_t from);
 /* 0 if message i fits in slot s, else a later slot worth trying. */
@@ -112,6 +113,29 @@ struct exch_dense_options {
 bool exch_dense_applies(const struct exch_msgs *m);
 void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options *o, bool relaxed,
                       struct exch_sched *ret);
+/* Greedy of multicast over all waiting messages (exch_greedy.c). */
+struct exch_greedy_options {
+    uint32_t cap;
+    float weight, sender_weight, time_weight;
+    bool holes;        /* look for a place from the start instead of behind the endpoints' ends */
+    const uint8_t *tier; /* [messages] smaller first, or NULL */
+};
+void exch_sched_greedy(const struct exch_msgs *m, const struct exch_greedy_options *o, bool relaxed,
+                       struct exch_sched *ret);
+/* Rounds: messages of one round share no endpoint (exch_round.c). */
+void exch_rounds(const struct exch_msgs *m, uint32_t *ret_round);
+
+/* Improves *s (exch_repair.c); budget in placed messages. */
+struct exch_repair_options {
+    uint64_t budget;
+    uint32_t goal;      /* stop when the horizon is this */
+    uint32_t patience;  /* unsuccessful rounds of 64 moves on the worst component */
+    uint32_t seed;
+    bool relaxed;
+};
+bool exch_repair_applies(const struct exch_msgs *m);
+void exch_sched_repair(const struct exch_msgs *m, const struct exch_repair_options *o,
+                       struct exch_sched *s);
 /* Words of the busiest endpoint for the widths of the messages. */
 uint32_t exch_endpoint_bound(const struct exch_msgs *m);
 /* Rows of a schedule. NULL with an error if a row exceeds its reservation. */

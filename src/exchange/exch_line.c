@@ -111,6 +111,15 @@ void exch_lines_free(struct exch_lines *l) {
     free(l);
 }
 
+void exch_lines_reset(struct exch_lines *l, uint32_t t) {
+    struct tile_lines *tl = &l->tile[t];
+    if (tl->cap == 0) return;
+    memset(tl->w, 0, (size_t)tl->cap * N_PLANES * 8);
+    if (tl->elem != NULL)
+        memset(tl->elem, 0,
+               (size_t)tl->cap * 2 * (size_t)__builtin_popcount(l->m->shared[t]) * 8);
+}
+
 /* --- Rules --- */
 
 static inline bool any_control(const uint64_t *w, uint32_t label) {
