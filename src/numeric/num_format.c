@@ -79,15 +79,6 @@ static const struct format F16 = {10, -14, NUM_F16_MAX};
 /* Exponent field 0 holds subnormals, so the smallest normal number has field 1. */
 static const struct format F8[2] = {{2, -15, NUM_F8_MAX}, {3, -7, NUM_F8_MAX}};
 
-float num_f16_to_f32(uint16_t h) {
-    const uint32_t sign = (uint32_t)(h & 0x8000) << 16;
-    const uint32_t exponent = (h >> 10) & 31, mantissa = h & 0x3ff;
-    if (exponent == 31) return num_f32_from_bits(mantissa ? NUM_F32_NAN : sign | 0x7f800000);
-    if (exponent != 0) return num_f32_from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
-    const float v = (float)mantissa * 0x1p-24f;
-    return num_f32_from_bits(sign | num_f32_bits(v));
-}
-
 uint16_t num_f16_from_f64(double v, struct num_control control, uint32_t random,
                           uint32_t *flags) {
     if (isnan(v)) return NUM_F16_NAN;
@@ -140,13 +131,6 @@ uint8_t num_f8_from_f64(double v, enum num_f8_format format, struct num_control 
 uint8_t num_f8_from_f32(float v, enum num_f8_format format, int32_t scale) {
     uint32_t flags = 0;
     return num_f8_from_f64(ldexp(v, -scale), format, NUM_DEFAULT, 0, &flags);
-}
-
-float num_f32_flush(float v) {
-    const uint32_t b = num_f32_bits(v);
-    if ((b & 0x7f800000) == 0) return num_f32_from_bits(b & 0x80000000);
-    if ((b & 0x7fffffff) > 0x7f800000) return num_f32_from_bits(NUM_F32_NAN);
-    return v;
 }
 
 float num_f32_round(double v) {

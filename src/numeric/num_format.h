@@ -46,7 +46,13 @@ static inline float num_f32_from_bits(uint32_t b) {
 }
 
 /* Exact. NaN gives the canonical NaN. */
-float num_f16_to_f32(uint16_t h);
+static inline float num_f16_to_f32(uint16_t h) {
+    const uint32_t sign = (uint32_t)(h & 0x8000) << 16;
+    const uint32_t exponent = (h >> 10) & 31, mantissa = h & 0x3ff;
+    if (exponent == 31) return num_f32_from_bits(mantissa ? NUM_F32_NAN : sign | 0x7f800000);
+    if (exponent != 0) return num_f32_from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+    return num_f32_from_bits(sign | num_f32_bits((float)mantissa * 0x1p-24f));
+}
 static inline bool num_f16_is_nan(uint16_t h) { return (h & 0x7fff) > 0x7c00; }
 /* The value rounded once. `random` (16 bits) is used when control.stochastic: one ulp is added to
  * the truncated magnitude when random < floor(discarded fraction * 65536). */
@@ -71,7 +77,12 @@ static inline float num_f8_to_f32(uint8_t q, enum num_f8_format format, int32_t 
 /* F32 as the tile has it: nearest even, denormals flushed to zero with their sign, NaN canonical. */
 float num_f32_round(double v);
 /* Denormals to signed zero, NaN canonical; everything else unchanged. */
-float num_f32_flush(float v);
+static inline float num_f32_flush(float v) {
+    const uint32_t b = num_f32_bits(v);
+    if ((b & 0x7f800000) == 0) return num_f32_from_bits(b & 0x80000000);
+    if ((b & 0x7fffffff) > 0x7f800000) return num_f32_from_bits(NUM_F32_NAN);
+    return v;
+}
 /* Integral value in the given mode; v finite. */
 double num_integral(double v, enum num_round round);
 

@@ -1,4 +1,4 @@
-/* The matrix unit on AVX-512: sixteen units are one register of floats, two of doubles. */
+/* The matrix unit on AVX-512: a set is one register of floats, one of doubles. */
 #include "tile/tile_amp.h"
 #include "tile/tile_vec.h"
 
@@ -7,57 +7,68 @@
 
 #define VEC __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c")))
 
-typedef __m512 f16s;
 typedef struct {
-    __m512d lo, hi;
+    __m256 set[2];
+} f16s;
+typedef struct {
+    __m512d set[2];
 } d16s;
 
-VEC static inline f16s f16s_load(const float *p) { return _mm512_loadu_ps(p); }
-VEC static inline void f16s_store(float *p, f16s v) { _mm512_storeu_ps(p, v); }
+VEC static inline f16s f16s_load(const float *p) {
+    return (f16s){{_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}};
+}
+VEC static inline void f16s_store(float *p, f16s v) {
+    _mm256_storeu_ps(p, v.set[0]);
+    _mm256_storeu_ps(p + 8, v.set[1]);
+}
 VEC static inline d16s d16s_of(f16s v) {
-    return (d16s){_mm512_cvtps_pd(_mm512_castps512_ps256(v)),
-                  _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1))};
+    return (d16s){{_mm512_cvtps_pd(v.set[0]), _mm512_cvtps_pd(v.set[1])}};
 }
 VEC static inline f16s f16s_of(d16s v) {
-    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(v.lo)),
-                              _mm512_cvtpd_ps(v.hi), 1);
+    return (f16s){{_mm512_cvtpd_ps(v.set[0]), _mm512_cvtpd_ps(v.set[1])}};
 }
 VEC static inline d16s d16s_mul(const double *w, const double *x) {
     const __m512d b = _mm512_set1_pd(*x);
-    return (d16s){_mm512_mul_pd(_mm512_load_pd(w), b), _mm512_mul_pd(_mm512_load_pd(w + 8), b)};
+    return (d16s){{_mm512_mul_pd(_mm512_load_pd(w), b), _mm512_mul_pd(_mm512_load_pd(w + 8), b)}};
 }
 VEC static inline d16s d16s_fma(const double *w, const double *x, d16s add) {
     const __m512d b = _mm512_set1_pd(*x);
-    return (d16s){_mm512_fmadd_pd(_mm512_load_pd(w), b, add.lo),
-                  _mm512_fmadd_pd(_mm512_load_pd(w + 8), b, add.hi)};
+    return (d16s){{_mm512_fmadd_pd(_mm512_load_pd(w), b, add.set[0]),
+                   _mm512_fmadd_pd(_mm512_load_pd(w + 8), b, add.set[1])}};
 }
 VEC static inline d16s d16s_add(d16s a, d16s b) {
-    return (d16s){_mm512_add_pd(a.lo, b.lo), _mm512_add_pd(a.hi, b.hi)};
+    return (d16s){{_mm512_add_pd(a.set[0], b.set[0]), _mm512_add_pd(a.set[1], b.set[1])}};
 }
 VEC static inline d16s d16s_scale(d16s a, double scale) {
     const __m512d b = _mm512_set1_pd(scale);
-    return (d16s){_mm512_mul_pd(a.lo, b), _mm512_mul_pd(a.hi, b)};
+    return (d16s){{_mm512_mul_pd(a.set[0], b), _mm512_mul_pd(a.set[1], b)}};
 }
 VEC static inline bool f16s_any_nan(f16s v) {
-    return _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q) != 0;
+    return (_mm256_cmp_ps_mask(v.set[0], v.set[0], _CMP_UNORD_Q) |
+            _mm256_cmp_ps_mask(v.set[1], v.set[1], _CMP_UNORD_Q)) != 0;
+}
+VEC static inline __m256 clean8(__m256 v) {
+    const __mmask8 nan = _mm256_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __mmask8 tiny = _mm256_fpclass_ps_mask(v, 0x20); /* denormal */
+    v = _mm256_mask_and_ps(v, tiny, v, _mm256_set1_ps(-0.0f));
+    return _mm256_mask_mov_ps(v, nan, _mm256_castsi256_ps(_mm256_set1_epi32((int)NUM_F32_NAN)));
 }
 VEC static inline f16s f16s_clean(f16s v) {
-    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-    const __mmask16 tiny = _mm512_fpclass_ps_mask(v, 0x20); /* denormal */
-    const __m512i sign = _mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(INT32_MIN));
-    v = _mm512_mask_mov_ps(v, tiny, _mm512_castsi512_ps(sign));
-    return _mm512_mask_mov_ps(v, nan, _mm512_castsi512_ps(_mm512_set1_epi32((int)NUM_F32_NAN)));
+    return (f16s){{clean8(v.set[0]), clean8(v.set[1])}};
 }
 /* Units 0, 1 of both sets: what leaves the chain. */
 VEC static inline __m128 f16s_first(f16s v) {
-    const __m512i pick = _mm512_setr_epi32(0, 1, 8, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    return _mm512_castps512_ps128(_mm512_permutexvar_ps(pick, v));
+    return _mm_movelh_ps(_mm256_castps256_ps128(v.set[0]), _mm256_castps256_ps128(v.set[1]));
 }
 /* Both chains down by one engine; the partials enter at the end. */
+VEC static inline __m256 chain8(__m256 v, __m128d in) {
+    const __m256i pick = _mm256_setr_epi32(2, 3, 4, 5, 6, 7, 0, 0);
+    const __m256d shifted = _mm256_castps_pd(_mm256_permutevar8x32_ps(v, pick));
+    return _mm256_castpd_ps(_mm256_blend_pd(shifted, _mm256_broadcastsd_pd(in), 8));
+}
 VEC static inline f16s f16s_chain(f16s v, __m128 in) {
-    const __m512i pick =
-        _mm512_setr_epi32(2, 3, 4, 5, 6, 7, 16, 17, 10, 11, 12, 13, 14, 15, 18, 19);
-    return _mm512_permutex2var_ps(v, pick, _mm512_castps128_ps512(in));
+    const __m128d pairs = _mm_castps_pd(in);
+    return (f16s){{chain8(v.set[0], pairs), chain8(v.set[1], _mm_unpackhi_pd(pairs, pairs))}};
 }
 
 #include "tile/tile_amp_body.h"

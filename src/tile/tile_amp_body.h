@@ -6,12 +6,12 @@
  *   f16s_any_nan, f16s_clean (denormals to zero, NaN canonical), f16s_chain (shift, see there). */
 
 /* E + t: t = (p0 + p1) + (p2 + p3), for F8 the sum of two such, times the scale. */
-VEC static inline f16s add_f16(f16s even, const double *w, const double *x) {
+VEC static inline __attribute__((always_inline)) f16s add_f16(f16s even, const double *w, const double *x) {
     const d16s t01 = d16s_fma(w + 16, x + 1, d16s_mul(w, x));
     const d16s t23 = d16s_fma(w + 48, x + 3, d16s_mul(w + 32, x + 2));
     return f16s_of(d16s_add(d16s_of(even), d16s_add(t01, t23)));
 }
-VEC static inline f16s add_f8(f16s even, const double *w, uint64_t x, const double *values,
+VEC static inline __attribute__((always_inline)) f16s add_f8(f16s even, const double *w, uint64_t x, const double *values,
                               double scale) {
     const double *v[8];
     for (uint32_t i = 0; i < 8; i++) v[i] = values + (x >> 8 * i & 0xff);

@@ -7,10 +7,10 @@
 enum { POOL = 1 << 14, TABLE = POOL * 4, TABLE_SHIFT = 64 - 16 };
 _Static_assert(TABLE == 1 << 16, "the hash takes the top 16 bits");
 
-struct tile_cache {
+struct tile_pool {
     uint32_t n;
     uint16_t index[TABLE]; /* 0 = empty, else pool index + 1 */
-    struct tile_slot pool[POOL];
+    struct tile_slot slot[POOL];
 };
 
 static tile_fn *const FUNCTIONS[ISA_N_OPS] = {
@@ -85,6 +85,7 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     s->main = FUNCTIONS[d.main.op];
     s->mi = d.main;
     redirect(&s->mi);
+    s->worker = (s->who & ISA_MODE_W) != 0;
     if (!d.bundle) return;
     const struct isa_form *a = isa_form(d.aux.op);
     s->who = m->who & a->who & ISA_MODE_W;
@@ -94,28 +95,46 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     s->aux = FUNCTIONS[d.aux.op];
     s->ai = d.aux;
     redirect(&s->ai);
+    s->worker = (s->who & ISA_MODE_W) != 0;
+}
+
+/* Words that no lone instruction has: matches nothing. */
+static const struct tile_slot NO_SLOT = {.words = {0, UINT32_MAX}};
+
+static void forget(struct tile_cache *c) {
+    for (uint32_t k = 0; k < TILE_RECENT; k++) c->recent[k] = &NO_SLOT;
+    c->pool->n = 0;
+    memset(c->pool->index, 0, sizeof c->pool->index);
 }
 
 struct tile_cache *tile_cache_get(void) {
     static _Thread_local struct tile_cache *cache;
-    if (cache == NULL) cache = g_new0(struct tile_cache, 1);
+    if (cache == NULL) {
+        cache = g_new(struct tile_cache, 1);
+        cache->pool = g_new(struct tile_pool, 1);
+        forget(cache);
+    }
     return cache;
 }
 
-const struct tile_slot *tile_cache_decode(struct tile_cache *c, uint32_t word0, uint32_t word1) {
+static uint32_t hash(uint32_t word0, uint32_t word1) {
     const uint64_t key = word0 | (uint64_t)word1 << 32;
-    uint32_t h = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> TABLE_SHIFT);
-    for (; c->index[h] != 0; h = (h + 1) % TABLE) {
-        const struct tile_slot *s = &c->pool[c->index[h] - 1];
+    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> TABLE_SHIFT);
+}
+
+const struct tile_slot *tile_cache_decode(struct tile_cache *c, uint32_t word0, uint32_t word1) {
+    struct tile_pool *p = c->pool;
+    uint32_t h = hash(word0, word1);
+    for (; p->index[h] != 0; h = (h + 1) % TABLE) {
+        const struct tile_slot *s = &p->slot[p->index[h] - 1];
         if (s->words[0] == word0 && s->words[1] == word1) return s;
     }
-    if (c->n == POOL) {
-        c->n = 0;
-        memset(c->index, 0, sizeof c->index);
-        h = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> TABLE_SHIFT);
+    if (p->n == POOL) {
+        forget(c);
+        h = hash(word0, word1);
     }
-    struct tile_slot *s = &c->pool[c->n++];
+    struct tile_slot *s = &p->slot[p->n++];
     slot_make(s, word0, word1);
-    c->index[h] = (uint16_t)c->n;
+    p->index[h] = (uint16_t)p->n;
     return s;
 }

@@ -44,6 +44,7 @@ struct tile_slot {
     uint8_t bytes;              /* 4 or 8 */
     uint8_t slots;
     uint8_t n_result, result;   /* registers of e->r to commit, first destination */
+    bool worker;                /* a worker may execute it: no error, right mode */
     uint8_t error;              /* enum tile_fault_number: can't execute at all */
     uint8_t who;                /* enum isa_mode */
     bool in_repeat;             /* may stand in a repeat body (uget, uput: see config) */
@@ -52,10 +53,24 @@ struct tile_slot {
     uint16_t store_regs;        /* $m that are address of a store: supervisor latency */
 };
 
-struct tile_cache;
-/* The decoded slots of the calling thread. */
+/* The decoded slots of the calling thread; `recent` is by address, the same for all tiles. */
+enum { TILE_RECENT = 2048 };
+struct tile_pool;
+struct tile_cache {
+    const struct tile_slot *recent[TILE_RECENT]; /* never NULL */
+    struct tile_pool *pool;
+};
 struct tile_cache *tile_cache_get(void);
+/* Any words. The result lives until the pool is full and forgotten: use it before the next call. */
 const struct tile_slot *tile_cache_decode(struct tile_cache *c, uint32_t word0, uint32_t word1);
+/* The slot at `pc`; word1 is 0 for a lone instruction. */
+static inline const struct tile_slot *tile_cache_slot(struct tile_cache *c, uint32_t pc,
+                                                      uint32_t word0, uint32_t word1) {
+    const struct tile_slot **recent = &c->recent[pc / 4 % TILE_RECENT];
+    if ((*recent)->words[0] != word0 || (*recent)->words[1] != word1)
+        *recent = tile_cache_decode(c, word0, word1);
+    return *recent;
+}
 
 /* --- Faults (tile_fault.c). --- */
 

@@ -14,12 +14,16 @@ static uint32_t ea(uint32_t base, uint32_t delta, uint64_t offset) {
     return sum >> ADDRESS_BITS ? UINT32_MAX & ~15u : (uint32_t)sum;
 }
 
-static bool out_of_sram(uint32_t address, uint32_t bytes) {
+static inline bool out_of_sram(uint32_t address, uint32_t bytes) {
     return address - TARGET_SRAM_BASE > SRAM_BYTES - bytes;
 }
 
-/* True when the access can't be made. */
-static __attribute__((noinline)) bool access_fault(struct tile_exec *e, uint32_t address,
+static inline uint32_t word_mask(uint32_t bytes) {
+    return bytes <= 4 ? 1 : bytes == 8 ? 3 : 15;
+}
+
+/* The access can't be made. */
+static __attribute__((noinline)) void access_fault(struct tile_exec *e, uint32_t address,
                                                    uint32_t bytes) {
     if (address >> ADDRESS_BITS)
         tile_raise(e, TILE_FAULT_ADDRESS_CARRY, address, bytes);
@@ -27,50 +31,69 @@ static __attribute__((noinline)) bool access_fault(struct tile_exec *e, uint32_t
         tile_raise(e, TILE_FAULT_ADDRESS_MISALIGNED, address, bytes);
     else
         tile_raise(e, TILE_FAULT_ADDRESS_RANGE, address, bytes);
-    return true;
 }
 
-static __attribute__((noinline)) void unwritten_fault(struct tile_exec *e, uint32_t address) {
-    if (!tile_in_tail(e->t, address)) tile_raise(e, TILE_FAULT_READ_UNWRITTEN, address, 0);
+static void count_fetch_conflict(struct tile_exec *e, uint32_t address) {
+    if (tile_port(address) == tile_port(e->pc)) e->t->counters.fetch_conflicts++;
 }
 
-static inline uint32_t word_mask(uint32_t bytes) {
-    return bytes <= 4 ? 1 : bytes == 8 ? 3 : 15;
+/* What is rare: region 0, races, words never written. */
+static __attribute__((noinline)) void load_check(struct tile_exec *e, uint32_t address,
+                                                 uint32_t bytes) {
+    const uint32_t word = (address - TARGET_SRAM_BASE) / 4;
+    if (bytes == 16 && address < TARGET_REGION1_BASE)
+        tile_raise(e, TILE_FAULT_ADDRESS_REGION, address, bytes);
+    if ((~(e->t->written[word / 64] >> word % 64) & word_mask(bytes)) && !tile_in_tail(e->t, address))
+        tile_raise(e, TILE_FAULT_READ_UNWRITTEN, address, 0);
+    if (e->t->race != NULL) tile_race_access(e, address, bytes, false);
+    if (address < TARGET_REGION1_BASE) count_fetch_conflict(e, address);
 }
 
-static inline void count_fetch_conflict(struct tile_exec *e, uint32_t address) {
-    if (address < TARGET_REGION1_BASE && tile_port(address) == tile_port(e->pc))
-        e->t->counters.fetch_conflicts++;
-}
-
-const uint8_t *tile_load(struct tile_exec *e, uint32_t address, uint32_t bytes) {
-    if (address % bytes != 0 || out_of_sram(address, bytes)) {
+static inline const uint8_t *load(struct tile_exec *e, uint32_t address, uint32_t bytes) {
+    if (__builtin_expect(address % bytes != 0 || out_of_sram(address, bytes), 0)) {
         access_fault(e, address, bytes);
         return ZEROS;
     }
-    if (bytes == 16 && address < TARGET_REGION1_BASE)
-        tile_raise(e, TILE_FAULT_ADDRESS_REGION, address, bytes);
     const uint32_t offset = address - TARGET_SRAM_BASE, word = offset / 4;
-    if (~(e->t->written[word / 64] >> word % 64) & word_mask(bytes)) unwritten_fault(e, address);
-    if (e->t->race != NULL) tile_race_access(e, address, bytes, false);
-    count_fetch_conflict(e, address);
+    const bool unwritten = (~(e->t->written[word / 64] >> word % 64) & word_mask(bytes)) != 0;
+    const bool near_code = address < TARGET_REGION1_BASE && address >> 14 == e->pc >> 14;
+    const bool wrong_region = bytes == 16 && address < TARGET_REGION1_BASE;
+    if (__builtin_expect(unwritten || near_code || wrong_region || e->t->race != NULL, 0))
+        load_check(e, address, bytes);
     return e->t->bytes + offset;
 }
 
-void tile_store(struct tile_exec *e, uint32_t address, uint32_t bytes, const void *data) {
-    if (address % bytes != 0 || out_of_sram(address, bytes)) {
-        access_fault(e, address, bytes);
-        return;
-    }
-    const uint32_t offset = address - TARGET_SRAM_BASE, word = offset / 4;
+const uint8_t *tile_load(struct tile_exec *e, uint32_t address, uint32_t bytes) {
+    return load(e, address, bytes);
+}
+
+static __attribute__((noinline)) void store_check(struct tile_exec *e, uint32_t address,
+                                                  uint32_t bytes) {
+    const uint32_t word = (address - TARGET_SRAM_BASE) / 4;
     const uint64_t mask = (uint64_t)word_mask(bytes) << word % 64;
     if (e->t->writable != NULL && (e->t->writable[word / 64] & mask) != mask)
         tile_raise(e, TILE_FAULT_WRITE_UNALLOCATED, address, bytes);
     if (e->t->race != NULL) tile_race_access(e, address, bytes, true);
-    count_fetch_conflict(e, address);
-    if (e->fault != TILE_FAULT_NONE) return;
-    e->t->written[word / 64] |= mask;
+    if (address < TARGET_REGION1_BASE) count_fetch_conflict(e, address);
+}
+
+/* A store of an instruction that has faulted already is not made. */
+static inline void store(struct tile_exec *e, uint32_t address, uint32_t bytes, const void *data) {
+    if (__builtin_expect(address % bytes != 0 || out_of_sram(address, bytes), 0)) {
+        access_fault(e, address, bytes);
+        return;
+    }
+    const uint32_t offset = address - TARGET_SRAM_BASE, word = offset / 4;
+    const bool near_code = address < TARGET_REGION1_BASE && address >> 14 == e->pc >> 14;
+    if (__builtin_expect(near_code || e->t->writable != NULL || e->t->race != NULL, 0))
+        store_check(e, address, bytes);
+    if (__builtin_expect(e->fault != TILE_FAULT_NONE, 0)) return;
+    e->t->written[word / 64] |= (uint64_t)word_mask(bytes) << word % 64;
     memcpy(e->t->bytes + offset, data, bytes);
+}
+
+void tile_store(struct tile_exec *e, uint32_t address, uint32_t bytes, const void *data) {
+    store(e, address, bytes, data);
 }
 
 /* --- One access. --- */
@@ -82,7 +105,7 @@ static inline uint32_t kind_bytes(enum kind k) {
 }
 
 static inline void load_to(struct tile_exec *e, uint32_t *d, uint32_t address, enum kind k) {
-    const uint8_t *p = tile_load(e, address, kind_bytes(k));
+    const uint8_t *p = load(e, address, kind_bytes(k));
     uint16_t half;
     switch (k) {
     case Z8: *d = p[0]; break;
@@ -132,11 +155,11 @@ LOAD(LD128, , a, W128)
 #define STORE_AT(id, file, bytes, offset)                                                         \
     EXEC(id) {                                                                                    \
         const uint64_t off = (uint64_t)(offset) * (bytes);                                        \
-        tile_store(e, ea(e->m[i->base], e->m[i->delta], off), bytes, &e->file[i->s0]);            \
+        store(e, ea(e->m[i->base], e->m[i->delta], off), bytes, &e->file[i->s0]);            \
     }
 #define STORE_STEP(id, file, bytes, stride)                                                       \
     EXEC(id) {                                                                                    \
-        tile_store(e, ea(e->m[i->base], e->m[i->delta], 0), bytes, &e->file[i->s0]);              \
+        store(e, ea(e->m[i->base], e->m[i->delta], 0), bytes, &e->file[i->s0]);              \
         e->m[i->delta] += (uint32_t)(stride) * (bytes);                                           \
     }
 
@@ -154,16 +177,17 @@ STORE_STEP(ST64STEP_R, a, 8, e->m[i->off])
 /* clang-format on */
 
 EXEC(STM32) {
-    tile_store(e, ea(e->m[i->base], 0, (uint64_t)e->m[i->off] * 4), 4, &e->m[i->s0]);
+    store(e, ea(e->m[i->base], 0, (uint64_t)e->m[i->off] * 4), 4, &e->m[i->s0]);
 }
 EXEC(STM32STEP) {
-    tile_store(e, ea(e->m[i->base], 0, 0), 4, &e->m[i->s0]);
+    store(e, ea(e->m[i->base], 0, 0), 4, &e->m[i->s0]);
     if (i->base < 12) e->m[i->base] += e->m[i->off] * 4;
 }
 
 /* --- Several accesses. --- */
 
-static void check_ports(struct tile_exec *e, const uint32_t *address, uint32_t n) {
+static __attribute__((noinline)) void ports_fault(struct tile_exec *e, const uint32_t *address,
+                                                  uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (out_of_sram(address[i], 1)) return; /* faults on its own */
         for (uint32_t j = 0; j < i; j++)
@@ -172,9 +196,20 @@ static void check_ports(struct tile_exec *e, const uint32_t *address, uint32_t n
     }
 }
 
-static void check_ports2(struct tile_exec *e, uint32_t a, uint32_t b) {
+/* Different ports for sure: both in region 1 and in different halves, or far apart. */
+static inline bool ports_differ(uint32_t a, uint32_t b) {
+    if (a >= TARGET_REGION1_BASE && b >= TARGET_REGION1_BASE) return ((a ^ b) & ~0x7ff7u) != 0;
+    return (a ^ b) >> 15 != 0;
+}
+
+static inline void check_ports2(struct tile_exec *e, uint32_t a, uint32_t b) {
     const uint32_t both[2] = {a, b};
-    check_ports(e, both, 2);
+    if (__builtin_expect(!ports_differ(a, b), 0)) ports_fault(e, both, 2);
+}
+static inline void check_ports3(struct tile_exec *e, const uint32_t a[3]) {
+    if (__builtin_expect(!ports_differ(a[0], a[1]) || !ports_differ(a[0], a[2]) ||
+                             !ports_differ(a[1], a[2]), 0))
+        ports_fault(e, a, 3);
 }
 
 /* The packed pair (isa 3.6) and what an instruction does with it. */
@@ -182,7 +217,7 @@ struct pace {
     uint32_t a[3];
 };
 
-static struct pace unpack(const struct tile_exec *e, const struct isa_insn *i) {
+static inline struct pace unpack(const struct tile_exec *e, const struct isa_insn *i) {
     const uint32_t p0 = e->m[i->addr], p1 = e->m[i->addr + 1];
     return (struct pace){{p0 & ADDRESS_MASK, p1 & ADDRESS_MASK,
                           (p0 >> ADDRESS_BITS | p1 >> ADDRESS_BITS << 11) & ADDRESS_MASK}};
@@ -211,7 +246,7 @@ static inline void repack2(struct tile_exec *e, const struct isa_insn *i, uint32
     p[1] = (p[1] & ADDRESS_MASK) | (a2 >> 11) << ADDRESS_BITS;
 }
 
-static void check_dual(struct tile_exec *e, const struct pace *p) {
+static inline void check_dual(struct tile_exec *e, const struct pace *p) {
     check_ports2(e, p->a[0], p->a[1]);
     if (p->a[1] < TARGET_REGION1_BASE)
         tile_raise(e, TILE_FAULT_ADDRESS_EXECUTABLE, p->a[1], 0);
@@ -238,7 +273,7 @@ EXEC(LDST64PACE) {
     const uint32_t stored[2] = {e->a[i->s0], e->a[i->s0 + 1]};
     check_ports2(e, p.a[0], p.a[2]);
     load_to(e, &e->a[i->d], p.a[0], W64);
-    tile_store(e, p.a[2], 8, stored);
+    store(e, p.a[2], 8, stored);
     repack01(e, i, advance(p.a[0], code & 3, stride, 8), p.a[1]);
     repack2(e, i, advance(p.a[2], code >> 2 & 3, stride, 8));
 }
@@ -248,19 +283,19 @@ EXEC(LD2XST64PACE) {
     const uint32_t stride = e->m[i->off], code = (uint32_t)i->imm;
     const uint32_t stored[2] = {e->a[i->s0], e->a[i->s0 + 1]};
     uint32_t *d = i->d < 8 ? &e->a[i->d] : &e->a[TILE_SINK];
-    check_ports(e, p.a, 3);
+    check_ports3(e, p.a);
     if (p.a[1] < TARGET_REGION1_BASE)
         tile_raise(e, TILE_FAULT_ADDRESS_EXECUTABLE, p.a[1], 0);
     load_to(e, d, p.a[0], W64);
     load_to(e, d + 2, p.a[1], W64);
-    tile_store(e, p.a[2], 8, stored);
+    store(e, p.a[2], 8, stored);
     repack01(e, i, advance(p.a[0], code & 3, stride, 8), advance(p.a[1], code >> 2 & 3, stride, 8));
     repack2(e, i, advance(p.a[2], code >> 4 & 3, stride, 8));
 }
 
 EXEC(ST64PACE) {
     const struct pace p = unpack(e, i);
-    tile_store(e, p.a[2], 8, &e->a[i->s0]);
+    store(e, p.a[2], 8, &e->a[i->s0]);
     repack2(e, i, advance(p.a[2], (uint32_t)i->imm & 3, e->m[i->off], 8));
 }
 

@@ -50,7 +50,7 @@ static const struct tile_slot *fetch(struct tile *t) {
     }
     uint32_t word[2];
     memcpy(word, t->bytes + offset, 8);
-    return tile_cache_decode(tile_cache_get(), word[0], word[0] >> 31 ? word[1] : 0);
+    return tile_cache_slot(tile_cache_get(), pc, word[0], word[0] >> 31 ? word[1] : 0);
 }
 
 uint64_t tile_super_next(struct tile *t, const struct tile_slot **ret_slot) {

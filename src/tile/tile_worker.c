@@ -44,7 +44,7 @@ EXEC(RPT_Z) { repeat(e, i->imm2, (uint32_t)i->imm + 1); }
 EXEC(RPT_R) { repeat(e, e->m[i->s0] & 0xffff, (uint32_t)i->imm + 1); }
 
 /* The slot at e->pc, or NULL with a fault. */
-static const struct tile_slot *fetch(struct tile_exec *e, struct tile_cache *cache) {
+static inline const struct tile_slot *fetch(struct tile_exec *e, struct tile_cache *cache) {
     const struct tile *t = e->t;
     const uint32_t pc = e->pc, offset = pc - TARGET_SRAM_BASE;
     if (pc % 4 != 0) {
@@ -62,13 +62,13 @@ static const struct tile_slot *fetch(struct tile_exec *e, struct tile_cache *cac
         tile_raise(e, TILE_FAULT_BUNDLE_MISALIGNED, 0, 0);
         return NULL;
     }
-    const struct tile_slot *s = tile_cache_decode(cache, word[0], bundle ? word[1] : 0);
+    const struct tile_slot *s = tile_cache_slot(cache, pc, word[0], bundle ? word[1] : 0);
     const uint32_t written = (uint32_t)(t->written[offset / 256] >> offset / 4 % 64);
     if (~written & (bundle ? 3u : 1u)) tile_raise(e, TILE_FAULT_FETCH_UNWRITTEN, pc, 0);
     return s;
 }
 
-static void check_slot(struct tile_exec *e, const struct tile_slot *s) {
+static __attribute__((noinline)) void slot_fault(struct tile_exec *e, const struct tile_slot *s) {
     const struct tile_worker *w = e->w;
     if (s->error != TILE_FAULT_NONE)
         tile_raise(e, (enum tile_fault_number)s->error, 0, 0);
@@ -80,6 +80,11 @@ static void check_slot(struct tile_exec *e, const struct tile_slot *s) {
     else if (s->reads & ~w->defined)
         tile_raise(e, TILE_FAULT_READ_UNDEFINED, 0,
                    (uint32_t)__builtin_ctz(s->reads & ~w->defined));
+}
+
+static inline void check_slot(struct tile_exec *e, const struct tile_slot *s) {
+    const bool repeat_ok = e->w->repeat_count == 0 || s->in_repeat;
+    if (__builtin_expect(!s->worker || !repeat_ok || (s->reads & ~e->w->defined), 0)) slot_fault(e, s);
 }
 
 static inline void commit(struct tile_exec *e, const struct tile_slot *s) {
@@ -107,7 +112,7 @@ static inline void advance(struct tile_exec *e, const struct tile_slot *s) {
 }
 
 /* One slot; false when the tile must stop. */
-static bool slot_run(struct tile_exec *e, struct tile_cache *cache) {
+static inline bool slot_run(struct tile_exec *e, struct tile_cache *cache) {
     struct tile_worker *w = e->w;
     e->pc = w->pc;
     e->cycle = w->next_cycle;
