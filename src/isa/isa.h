@@ -198,5 +198,10 @@ void isa_slot_print(GString *out, const struct isa_slot *slot, const struct isa_
 
 /* All mnemonics and aliases, sorted, for suggestions and the manual. */
 const char *const *isa_mnemonics(size_t *ret_n);
+/* What a mnemonic of the table does, in a line; NULL if there is none such. */
+const char *isa_doc(const char *mnemonic);
+/* The manual in Markdown; the forms of one mnemonic (false if there is none). */
+void isa_manual(GString *out);
+bool isa_manual_mnemonic(GString *out, const char *mnemonic);
 
 #endif

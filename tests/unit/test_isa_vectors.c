@@ -182,6 +182,20 @@ static void test_refused(void) {
     refused(0x4d0000c1);        /* tapack into $m12:13 */
 }
 
+/* Every mnemonic is described, and the manual has a row per form. */
+static void test_manual(void) {
+    GString *out = g_string_new(NULL);
+    isa_manual(out);
+    for (uint32_t op = 0; op < ISA_N_OPS; op++) {
+        g_assert_nonnull(isa_doc(isa_form(op)->mnemonic));
+        char *word = g_strdup_printf("| `%08x` |", isa_form(op)->word);
+        g_assert_nonnull(strstr(out->str, word));
+        g_free(word);
+    }
+    g_assert_false(isa_manual_mnemonic(out, "foo"));
+    g_string_free(out, true);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/isa/vectors/rows", test_rows);
@@ -190,5 +204,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/isa/vectors/exchange", test_exchange_words);
     g_test_add_func("/isa/vectors/supervisor", test_supervisor_words);
     g_test_add_func("/isa/vectors/refused", test_refused);
+    g_test_add_func("/isa/vectors/manual", test_manual);
     return g_test_run();
 }

@@ -1,0 +1,163 @@
+/* The manual of the instruction set, as text: one table per kind of instruction, a row per form,
+ * then the registers of the machine and the symbolic flags. Everything comes from the tables. */
+#include "isa/isa_form.h"
+
+#include <string.h>
+
+static const struct {
+    const char *mnemonic, *text;
+} docs[] = {
+#define ISA_DOC(mnemonic, text) {mnemonic, text},
+#include "isa/isa_doc.def"
+#undef ISA_DOC
+};
+
+const char *isa_doc(const char *mnemonic) {
+    for (size_t i = 0; i < ARRAY_LEN(docs); i++)
+        if (strcmp(docs[i].mnemonic, mnemonic) == 0) return docs[i].text;
+    return NULL;
+}
+
+static const char *evidence_text(uint8_t e) {
+    switch ((enum isa_evidence)e) {
+    case ISA_EV_WORDS:
+        return "words";
+    case ISA_EV_WORDS_TD:
+        return "words, immediate by description";
+    case ISA_EV_TD:
+        return "description";
+    case ISA_EV_UNPROVEN:
+        return "description, existence open";
+    case ISA_EV_THIRD_PARTY:
+        return "third-party words";
+    case ISA_EV_SDK:
+        return "SDK words";
+    }
+    return "?";
+}
+
+/* `$m add`: what the role is called and what may stand there. */
+static void print_operand(GString *out, const struct isa_operand *o) {
+    const struct isa_class_info *c = &isa_classes[o->class];
+    const char *role = isa_roles[o->role].csv;
+    if (c->reg) {
+        g_string_append_printf(out, "$%c_%s", c->file == 'M' ? 'm' : 'a', role);
+        if (c->n > 1) g_string_append_printf(out, ":+%u", c->n - 1u);
+        g_string_append(out, c->mark);
+    } else if (c->file == 'E') {
+        g_string_append(out, role);
+    } else {
+        g_string_append_printf(out, "%s:%s", role, c->csv);
+    }
+}
+
+static void print_accesses(GString *out, const struct isa_form *f) {
+    for (uint32_t i = 0; i < ISA_MAX_ACCESSES && f->access[i].bytes != 0; i++)
+        g_string_append_printf(out, "%s%s %u", i != 0 ? ", " : "",
+                               f->access[i].store ? "store" : "load", f->access[i].bytes * 8u);
+}
+
+static void print_form(GString *out, enum isa_op op) {
+    static const char *const pipes[] = {"main", "aux", "main, alone"};
+    static const char *const modes[] = {"", "worker", "supervisor", "both"};
+    const struct isa_form *f = isa_form(op);
+    g_string_append_printf(out, "| `%s", f->mnemonic);
+    for (uint32_t i = 0; i < f->n_operands; i++) {
+        g_string_append(out, i == 0 ? " " : ", ");
+        print_operand(out, &f->operand[i]);
+    }
+    g_string_append_printf(out, "` | `%08x` | `%08x` | %s | %s | %u | ", f->word, f->mask,
+                           pipes[f->pipe], modes[f->who], f->slots);
+    print_accesses(out, f);
+    g_string_append_printf(out, " | %s%s | %s |\n", evidence_text(f->evidence),
+                           isa_flag_provisional(op) ? "; flag numbers provisional" : "",
+                           isa_doc(f->mnemonic));
+}
+
+static void print_head(GString *out) {
+    g_string_append(out, "| form | word | fixed bits | pipe | who | slots | memory | evidence | "
+                         "meaning |\n|---|---|---|---|---|---|---|---|---|\n");
+}
+
+static void print_kind(GString *out, enum isa_kind kind, const char *title) {
+    g_string_append_printf(out, "\n## %s\n\n", title);
+    print_head(out);
+    for (uint32_t op = 0; op < ISA_N_OPS; op++)
+        if (isa_form(op)->kind == kind) print_form(out, op);
+}
+
+static void print_csrs(GString *out) {
+    static const struct {
+        const char *name, *space, *who;
+        uint32_t index;
+    } rows[] = {
+#define ISA_CSR(name, space, who, index) {#name, #space, #who, index},
+#include "isa/isa_csr.def"
+#undef ISA_CSR
+    };
+    g_string_append(out, "\n## Registers of the machine\n\n`get` and `put` reach the lower space, "
+                         "`uget` and `uput` (also written `get` and `put` with an $a register) the "
+                         "upper one.\n\n| name | space | who | index |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        g_string_append_printf(out, "| `$%s` | %s | %s | 0x%02x |\n", rows[i].name,
+                               rows[i].space[0] == 'U' ? "upper" : "lower",
+                               rows[i].who[0] == 'W'   ? "worker"
+                               : rows[i].who[0] == 'S' ? "supervisor"
+                                                       : "both",
+                               rows[i].index);
+}
+
+static void print_flags(GString *out) {
+    static const struct {
+        const char *name;
+        uint32_t value;
+    } rows[] = {
+#define ISA_FLAG(name, family, value) {#name, value},
+#include "isa/isa_flag.def"
+#undef ISA_FLAG
+    };
+    g_string_append(out,
+                    "\n## Symbolic flags\n\nTheir hardware numbers are not public. The numbers "
+                    "here are this project's own and provisional; `asm --target-hardware "
+                    "--sdk-header FILE` takes the user's.\n\n| name | number |\n|---|---|\n");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        g_string_append_printf(out, "| `%s` | 0x%02x |\n", rows[i].name, rows[i].value);
+}
+
+void isa_manual(GString *out) {
+    uint32_t count[ISA_EV_SDK + 1] = {0};
+    for (uint32_t op = 0; op < ISA_N_OPS; op++) count[isa_form(op)->evidence]++;
+    g_string_append_printf(
+        out,
+        "# Instruction set of the IPU21 tile\n\nGenerated from the tables of `src/isa`; version "
+        "%u. "
+        "%u forms. A word belongs to a form if its fixed bits equal those of `word`; bit 31 is set "
+        "in both words of a bundle. Register operands are written with file and role; `:+1` and "
+        "`:+3` mark pairs and quads, immediates show their kind and width (z unsigned, s signed, "
+        "w words, n events).\n\nEvidence: ",
+        (unsigned)ISA_TABLE_VERSION, (unsigned)ISA_N_OPS);
+    for (uint32_t e = 0; e < ARRAY_LEN(count); e++)
+        g_string_append_printf(out, "%s%u %s", e != 0 ? "; " : "", count[e],
+                               evidence_text((uint8_t)e));
+    g_string_append(out, ".\n");
+    print_kind(out, ISA_KIND_INT, "Integers and bits on $m");
+    print_kind(out, ISA_KIND_MEM, "Loads and stores");
+    print_kind(out, ISA_KIND_CONTROL, "Control");
+    print_kind(out, ISA_KIND_SYSTEM, "Machine registers, synchronisation, coefficients");
+    print_kind(out, ISA_KIND_BITS, "Bits and permutations on $a");
+    print_kind(out, ISA_KIND_FLOAT, "Floating point, accumulators, matrix units, random numbers");
+    print_kind(out, ISA_KIND_EXCH, "Exchange");
+    print_csrs(out);
+    print_flags(out);
+}
+
+bool isa_manual_mnemonic(GString *out, const char *mnemonic) {
+    bool found = false;
+    for (uint32_t op = 0; op < ISA_N_OPS; op++) {
+        if (strcmp(isa_form(op)->mnemonic, mnemonic) != 0) continue;
+        if (!found) print_head(out);
+        found = true;
+        print_form(out, op);
+    }
+    return found;
+}
