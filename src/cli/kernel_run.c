@@ -129,7 +129,8 @@ static void run_fill(struct kernel_run *run, uint32_t i) {
     sram_mark_written(run->sram, 0, run->address[i], o->bytes);
 }
 
-/* What a contract asks of its data: maxima not below the scores, positive divisors. */
+/* What a contract asks of its data: maxima not below the scores, positive divisors and
+ * variances. */
 static void run_adjust(struct kernel_run *run) {
     const uint32_t *p = run->spec.p;
     uint16_t *x = (uint16_t *)(void *)sram_at(run->sram, 0, run->address[1]);
@@ -139,6 +140,9 @@ static void run_adjust(struct kernel_run *run) {
         void *const op[2] = {max, x};
         num_kernel_row_max(limits, op);
     }
+    float *moments = (float *)(void *)sram_at(run->sram, 0, run->address[2]);
+    for (uint32_t k = 0; run->spec.kernel == KERNEL_APPLY_MOMENTS_F16 && k < p[0] * p[3]; k++)
+        moments[2 * k + 1] = fabsf(moments[2 * k + 1]);
     for (uint32_t r = 0; run->spec.kernel == KERNEL_NORMALISE_PANELS && r < p[0]; r++) {
         const float v = 1 + fabsf(rand_normal(run->options.seed, 99, r));
         x[(p[2] / 16 * p[0] + r) * 16 + p[2] % 16] = num_f16_from_f32(v);

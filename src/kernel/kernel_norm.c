@@ -81,3 +81,113 @@ const struct kernel_family kernel_family_NORM_F16 = {.describe = norm_describe,
                                                      .cycles = norm_cycles,
                                                      .scalars = norm_scalars,
                                                      .symbol = norm_symbol};
+
+/* --- Moments and their application (device/moments.S). Parameters: rows, columns, panels, segments;
+ * rows, columns, panels, parts. --- */
+
+enum {
+    MOMENTS_SETUP = 64,
+    MOMENTS_ROW = 34, /* beside 8 per panel */
+    MOMENTS_IDLE = 22,
+    APPLY_SETUP = 62,
+    APPLY_ROW = 35, /* beside 28 per panel and 8 per part */
+};
+
+static bool moments_check_shape(const struct kernel_spec *spec, GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 8191, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 16, 16 * 4095, 16, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
+    if (spec->p[2] && spec->p[0] > 1000)
+        return kernel_refuse(spec, 0, "shape", "at most 1000 in panels", error);
+    return true;
+}
+
+/* Segments that fill the workers when there are few rows. */
+static uint32_t apply_segments(const struct kernel_spec *spec) {
+    const uint32_t rows = spec->p[0], panels = spec->p[1] / 16;
+    uint32_t segments = rows >= 4 ? 1 : 6 / rows;
+    while (6 % segments != 0 || segments > panels) segments--;
+    return segments;
+}
+
+static uint32_t moments_word(const struct kernel_spec *spec, uint32_t segments) {
+    return spec->p[1] / 16 | spec->p[2] << 12 | segments << 13 | 6 / segments << 16;
+}
+
+static bool moments_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                             GError **error) {
+    if (!moments_check_shape(spec, error)) return false;
+    const uint32_t segments = spec->p[3];
+    if (segments == 0 || 6 % segments != 0 || spec->p[1] / 16 % segments != 0)
+        return kernel_refuse(spec, 3, "segments", "1, 2, 3 or 6 and divide the panels", error);
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * segments, 8, KERNEL_WRITE,
+                       KERNEL_MEMORY_ANY, KERNEL_F32);
+    kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    ret->useful_work = n / 2;
+    return true;
+}
+
+/* Rows and panels of worker w. */
+static void moments_share(const struct kernel_spec *spec, uint32_t segments, uint32_t w,
+                          uint32_t *ret_rows, uint32_t *ret_panels) {
+    const uint32_t panels = spec->p[1] / 16, step = 6 / segments;
+    const uint32_t first = w / segments, segment = w % segments;
+    *ret_rows = (spec->p[0] + step - 1 - first) / step;
+    *ret_panels = (segment + 1) * panels / segments - segment * panels / segments;
+}
+
+static uint64_t moments_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        uint32_t rows, panels;
+        moments_share(spec, spec->p[3], w, &rows, &panels);
+        slots[w] = rows ? MOMENTS_SETUP + rows * (MOMENTS_ROW + 8 * panels) : MOMENTS_IDLE;
+    }
+    return kernel_time_single(lane, 4, slots);
+}
+
+static uint32_t moments_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = moments_word(spec, spec->p[3]);
+    return 2;
+}
+
+static bool apply_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                           GError **error) {
+    if (!moments_check_shape(spec, error)) return false;
+    if (!kernel_check_param(spec, 3, 1, 1024, 1, error)) return false;
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * spec->p[3], 8, KERNEL_READ,
+                       KERNEL_MEMORY_ANY, KERNEL_F32);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    ret->alias[0] = 1 << 1;
+    ret->useful_work = 2 * n;
+    return true;
+}
+
+static uint64_t apply_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        uint32_t rows, panels;
+        moments_share(spec, apply_segments(spec), w, &rows, &panels);
+        slots[w] = rows ? APPLY_SETUP + rows * (APPLY_ROW + 28 * panels + 8 * spec->p[3])
+                        : MOMENTS_IDLE;
+    }
+    return kernel_time_single(lane, 8, slots);
+}
+
+static uint32_t apply_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = moments_word(spec, apply_segments(spec));
+    ret[2] = spec->p[3];
+    return 3;
+}
+
+const struct kernel_family kernel_family_MOMENTS_F16 = {
+    .describe = moments_describe, .cycles = moments_cycles, .scalars = moments_scalars};
+const struct kernel_family kernel_family_APPLY_MOMENTS_F16 = {
+    .describe = apply_describe, .cycles = apply_cycles, .scalars = apply_scalars};

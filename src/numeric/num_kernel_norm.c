@@ -82,3 +82,35 @@ void num_kernel_norm_f16(const uint32_t *p, void *const *op) {
         norm_apply(&r, mean, variance, op[2], op[3], (uint16_t *)op[0] + at);
     }
 }
+
+void num_kernel_moments_f16(const uint32_t *p, void *const *op) {
+    const uint32_t rows = p[0], panels = p[1] / 16, segments = p[3], part = panels / segments;
+    float *out = op[0];
+    const size_t step = p[2] ? 16 * (size_t)rows : 16;
+    for (uint32_t s = 0; s < segments; s++)
+        for (uint32_t i = 0; i < rows; i++) {
+            const uint16_t *in = (const uint16_t *)op[1] + (size_t)i * (p[2] ? 16 : p[1]);
+            const struct norm_row r = {in + s * part * step, part, step};
+            float *m = &out[2 * ((size_t)s * rows + i)];
+            norm_moments(&r, num_f32_round(1 / (double)(float)(16 * part)), &m[0], &m[1]);
+        }
+}
+
+void num_kernel_apply_moments_f16(const uint32_t *p, void *const *op) {
+    const uint32_t rows = p[0], parts = p[3];
+    const float *moments = op[2], inverse_parts = num_f32_round(1 / (double)(float)parts);
+    for (uint32_t i = 0; i < rows; i++) {
+        float mean = 0, variance = 0;
+        for (uint32_t k = 0; k < parts; k++) mean = f32_add(mean, moments[2 * (k * rows + i)]);
+        mean = f32_mul(mean, inverse_parts);
+        for (uint32_t k = 0; k < parts; k++) {
+            const float d = f32_sub(moments[2 * (k * rows + i)], mean);
+            variance = f32_add(variance, f32_add(moments[2 * (k * rows + i) + 1], f32_mul(d, d)));
+        }
+        variance = f32_mul(variance, inverse_parts);
+        const size_t at = (size_t)i * (p[2] ? 16 : p[1]);
+        const struct norm_row r = {(const uint16_t *)op[1] + at, p[1] / 16,
+                                   p[2] ? 16 * (size_t)rows : 16};
+        norm_apply(&r, mean, variance, op[3], op[4], (uint16_t *)op[0] + at);
+    }
+}
