@@ -322,7 +322,7 @@ void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options
     ret->horizon = 0;
     for (uint32_t i = 0; i < m->n; i++)
         ret->horizon = MAX(ret->horizon, exch_message_end(m, i, ret->slot[i]));
-    ret->evaluations += k->evaluations;
+    ret->evaluations += exch_lines_work(k->l) + 8 * k->evaluations;
     exch_lines_free(k->l);
     g_free(k->list);
     g_free(k->head);

@@ -189,7 +189,7 @@ void exch_sched_greedy(const struct exch_msgs *m, const struct exch_greedy_optio
     for (uint32_t i = 0; i < m->n; i++) evaluate(k, i);
     ret->horizon = 0;
     while (k->n_waiting > 0) place(k, best_waiting(k), ret);
-    ret->evaluations += k->evaluations;
+    ret->evaluations += exch_lines_work(k->l) + k->evaluations / 16;
     exch_lines_free(k->l);
     g_free(k->first);
     g_free(k->list);

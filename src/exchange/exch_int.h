@@ -80,6 +80,7 @@ uint32_t exch_element_mask(uint32_t address, uint64_t bytes);
 struct exch_lines;
 struct exch_lines *exch_lines_new(const struct exch_msgs *m, bool relaxed);
 void exch_lines_free(struct exch_lines *l);
+uint64_t exch_lines_work(const struct exch_lines *l); /* endpoints looked at so far, about 0.1 us each */
 void exch_lines_reset(struct exch_lines *l, uint32_t tile); /* empty again */
 /* First slot >= from in which message i fits. */
 uint32_t exch_lines_find(struct exch_lines *l, uint32_t i, uint32_t from);
@@ -97,7 +98,7 @@ struct exch_sched {
     uint32_t *slot;       /* [messages] */
     uint32_t *put;        /* [TARGET_N_TILES] slot of the base switch, UINT32_MAX none */
     uint32_t horizon;
-    uint64_t evaluations;
+    uint64_t evaluations; /* work added by whoever made it, in endpoints looked at */
 };
 struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m);
 /* Serial generation: messages in this order, each in the first slot that admits it. */

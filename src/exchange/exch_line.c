@@ -34,6 +34,7 @@ struct exch_lines {
     const struct exch_msgs *m;
     const struct exch_route *route;
     bool relaxed;
+    uint64_t work; /* endpoints looked at */
     struct tile_lines tile[TARGET_N_TILES];
 };
 
@@ -115,6 +116,7 @@ void exch_lines_reset(struct exch_lines *l, uint32_t t) {
     struct tile_lines *tl = &l->tile[t];
     if (tl->cap == 0) return;
     memset(tl->w, 0, (size_t)tl->cap * N_PLANES * 8);
+    l->work += 1 + tl->cap / 32;
     if (tl->elem != NULL)
         memset(tl->elem, 0,
                (size_t)tl->cap * 2 * (size_t)__builtin_popcount(l->m->shared[t]) * 8);
@@ -329,13 +331,17 @@ static inline uint32_t try_paired(struct exch_lines *l, uint32_t i, uint32_t j, 
 uint32_t exch_lines_try(struct exch_lines *l, uint32_t i, uint32_t s) {
     const struct exch_msgs *m = l->m;
     uint32_t v = try_sender(l, i, s);
+    l->work++;
     if (v != s) return v;
     for (uint32_t j = m->rec0[i]; j < m->rec0[i + 1]; j++) {
         v = m->paired[i] ? try_paired(l, i, j, s) : try_ordinary(l, i, j, s);
+        l->work++;
         if (v != s) return v;
     }
     return s;
 }
+
+uint64_t exch_lines_work(const struct exch_lines *l) { return l->work; }
 
 uint32_t exch_lines_find(struct exch_lines *l, uint32_t i, uint32_t from) {
     uint32_t s = MAX(from, l->m->s_min[i]);

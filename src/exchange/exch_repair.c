@@ -99,13 +99,12 @@ static void find_components(struct repair *k) {
 
 /* Serial generation of a component. Stops as soon as a message ends behind `limit`; returns the end and the
  * position of the message that caused it. */
-static uint32_t generate(struct repair *k, const struct component *c, const uint32_t *order,
-                         uint32_t limit, uint32_t *ret_at) {
+static uint32_t generate_order(struct repair *k, const struct component *c, const uint32_t *order,
+                               uint32_t limit, uint32_t *ret_at) {
     for (uint32_t t = 0; t < c->n_tiles; t++) exch_lines_reset(k->l, k->tiles[c->first_tile + t]);
     uint32_t end = 0;
     for (uint32_t n = 0; n < c->n; n++) {
         const uint32_t i = order[n], s = exch_lines_find(k->l, i, 0);
-        k->used += 1 + k->m->rec0[i + 1] - k->m->rec0[i];
         const uint32_t e = exch_message_end(k->m, i, s);
         if (e > end) {
             end = e;
@@ -115,6 +114,13 @@ static uint32_t generate(struct repair *k, const struct component *c, const uint
         exch_lines_commit(k->l, i, s);
         k->trial_slot[n] = s;
     }
+    return end;
+}
+
+static uint32_t generate(struct repair *k, const struct component *c, const uint32_t *order,
+                         uint32_t limit, uint32_t *ret_at) {
+    const uint32_t end = generate_order(k, c, order, limit, ret_at);
+    k->used = exch_lines_work(k->l);
     return end;
 }
 

@@ -120,7 +120,7 @@ struct search {
     const struct exch_problem *p;
     const struct exch_options *o;
     struct exch_bounds bounds;
-    uint64_t budget, used; /* units of about 0.25 us: an endpoint placed in time lines counts 1 */
+    uint64_t budget, used; /* units of about 0.1 us: an endpoint looked at in the time lines */
     uint8_t *paired;
     uint16_t *pieces;
     struct exch_result *best;
@@ -178,6 +178,8 @@ static void offer(struct attempt *a, const struct exch_sched *s, const char *nam
 
 /* a->s holds a new schedule: offers it and keeps the attempt's best for repair. */
 static void made(struct attempt *a, const char *name) {
+    a->k->used += a->s->evaluations;
+    a->s->evaluations = 0;
     offer(a, a->s, name);
     if (!a->any || a->s->horizon < a->best->horizon) {
         struct exch_sched *t = a->best;
@@ -198,7 +200,6 @@ static bool time_left(const struct search *k, uint64_t cost) {
 
 static void serial(struct attempt *a, const uint32_t *order, const char *name) {
     exch_sched_serial(a->m, order, a->k->o->relaxed, a->s);
-    a->k->used += a->m->n + a->m->n_rec;
     made(a, name);
 }
 
@@ -217,11 +218,10 @@ static const struct exch_dense_options dense_sets[] = {
 };
 
 static void try_dense(struct attempt *a, uint32_t n_sets) {
-    const uint64_t cost = 8 * (uint64_t)a->m->n;
+    const uint64_t cost = 16 * (uint64_t)a->m->n;
     for (uint32_t i = 0; i < n_sets && i < ARRAY_LEN(dense_sets); i++) {
         if (i > 0 && !time_left(a->k, cost)) break;
         exch_sched_dense(a->m, &dense_sets[i], a->k->o->relaxed, a->s);
-        a->k->used += cost;
         made(a, "finish");
     }
 }
@@ -250,7 +250,7 @@ static uint64_t greedy_cost(const struct exch_msgs *m) {
 }
 
 static void try_greedy(struct attempt *a, uint32_t n_sets) {
-    const uint64_t cost = greedy_cost(a->m) / 40;
+    const uint64_t cost = greedy_cost(a->m) / 16;
     uint8_t *tier = g_new(uint8_t, a->m->n + 1);
     for (uint32_t i = 0; i < n_sets && i < ARRAY_LEN(greedy_sets); i++) {
         const struct greedy_set *g = &greedy_sets[i];
@@ -260,7 +260,6 @@ static void try_greedy(struct attempt *a, uint32_t n_sets) {
         struct exch_greedy_options o = g->o;
         o.tier = g->tier != 0 ? tier : NULL;
         exch_sched_greedy(a->m, &o, a->k->o->relaxed, a->s);
-        a->k->used += cost;
         made(a, "gap");
     }
     g_free(tier);
@@ -276,6 +275,7 @@ static void try_repair(struct attempt *a, uint64_t budget) {
     a->s->evaluations = 0;
     exch_sched_repair(a->m, &o, a->s);
     a->k->used += a->s->evaluations;
+    a->s->evaluations = 0;
     if (a->s->horizon < a->best->horizon) made(a, "repair");
 }
 
@@ -307,8 +307,8 @@ static void try_all(struct search *k, enum exch_width width, const uint16_t *pie
     if (!a.dense || (a.m->n < 40000 && time_left(k, 0))) try_static(&a);
     if (a.m->n_rec > a.m->n && a.repairable) try_greedy(&a, sets_for(k));
     const uint64_t left = k->budget > k->used ? k->budget - k->used : 0;
-    const uint64_t share = MIN(left, 8 * (uint64_t)(a.m->n + a.m->n_rec) + k->budget / 4);
-    if (a.m->n < 200000 && share > a.m->n) try_repair(&a, share);
+    const uint64_t share = MIN(left, k->budget / 2);
+    if (a.m->n < 200000 && share > 4 * (uint64_t)a.m->n) try_repair(&a, share);
     attempt_end(&a);
 }
 
@@ -369,7 +369,7 @@ static void try_pieces(struct search *k) {
 
 static uint64_t default_budget(const struct exch_options *o) {
     if (o->budget != 0) return o->budget;
-    static const uint64_t by_effort[] = {1500000, 12000000, 120000000};
+    static const uint64_t by_effort[] = {4000000, 32000000, 320000000};
     return by_effort[o->effort];
 }
 

@@ -110,6 +110,7 @@ void exch_sched_serial(const struct exch_msgs *m, const uint32_t *order, bool re
         if (m->moving[i] && --wait[t] == 0 && fixed[t] > 0)
             ret->put[t] = exch_lines_put(l, t, end[t]);
     }
+    ret->evaluations += exch_lines_work(l);
     g_free(list);
     g_free(complete);
     g_free(wait);
