@@ -58,7 +58,8 @@ static uint32_t section_flags(struct as *as, struct as_cursor *c) {
 
 static uint32_t default_flags(const char *name) {
     if (g_str_has_prefix(name, ".text")) return ISA_SECTION_ALLOC | ISA_SECTION_EXEC;
-    if (g_str_has_prefix(name, ".data")) return ISA_SECTION_ALLOC | ISA_SECTION_WRITE;
+    if (g_str_has_prefix(name, ".data") || g_str_has_prefix(name, ".interleaved"))
+        return ISA_SECTION_ALLOC | ISA_SECTION_WRITE;
     if (g_str_has_prefix(name, ".bss"))
         return ISA_SECTION_ALLOC | ISA_SECTION_WRITE | ISA_SECTION_NOBITS;
     if (g_str_has_prefix(name, ".rodata")) return ISA_SECTION_ALLOC;
@@ -226,21 +227,35 @@ static void dir_real(struct as *as, struct as_cursor *c, int size) {
     rest_of_line(as, c);
 }
 
-/* .half: F16 for what is written as a real number or half literal, else 16 bits as they are. */
+/* A literal like 1.5, -2e3 or 1.0h and nothing else up to the comma. */
+static bool is_real(const struct as_cursor *c) {
+    const char *p = c->p, *end = c->stmt->end;
+    bool point = false, digit = false;
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    for (; p < end && (isdigit((unsigned char)*p) || *p == '.'); p++) {
+        point |= *p == '.';
+        digit |= *p != '.';
+    }
+    if (digit && p < end && (*p == 'e' || *p == 'E')) {
+        point = true;
+        for (p++; p < end && (isdigit((unsigned char)*p) || *p == '-' || *p == '+');) p++;
+    }
+    if (digit && p < end && *p == 'h') {
+        point = true;
+        p++;
+    }
+    while (p < end && isspace((unsigned char)*p)) p++;
+    return point && digit && (p == end || *p == ',');
+}
+
+/* .half: F16 for what is written as a real number, else 16 bits as they are. */
 static void dir_half(struct as *as, struct as_cursor *c, int argument) {
     (void)argument;
     do {
         as_skip(c);
         const struct as_loc loc = as_here(c);
-        const char *p = c->p;
-        bool real = false;
-        if (p < c->stmt->end && (*p == '-' || *p == '+')) p++;
-        const bool hex = p + 1 < c->stmt->end && p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
-        for (; !hex && p < c->stmt->end && *p != ',' && (isalnum((unsigned char)*p) || *p == '.');
-             p++)
-            real |= *p == '.' && isdigit((unsigned char)*c->p | 0);
-        if (real && (isdigit((unsigned char)*c->p) || *c->p == '-' || *c->p == '+')) {
-            double v;
+        double v;
+        if (is_real(c)) {
             if (!real_value(as, c, &v)) return;
             const uint16_t h = as_half_bits(v);
             as_emit_bytes(as, &h, 2, loc);

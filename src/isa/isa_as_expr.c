@@ -132,6 +132,7 @@ uint16_t as_half_bits(double v) {
     const double m = fabs(v);
     if (isnan(v)) return 0x7e00;
     if (m >= 65520.0) return sign | 0x7c00;
+    if (m == 0) return sign;
     int e;
     frexp(m, &e);
     const int scale = e - 11 < -24 ? -24 : e - 11; /* of the last bit */

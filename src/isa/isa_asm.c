@@ -26,7 +26,20 @@ void isa_messages_clear(struct isa_messages *m) {
     *m = (struct isa_messages){0};
 }
 
+/* The same fault at the same place, as repetitions give it. */
+static bool is_known(const struct isa_messages *m, const struct isa_message *message) {
+    for (uint32_t i = 0; i < m->all->len; i++) {
+        const struct isa_message *e = g_ptr_array_index(m->all, i);
+        if (e->line == message->line && e->column == message->column && e->code == message->code &&
+            message->line != 0 && strcmp(e->text, message->text) == 0 &&
+            strcmp(e->file, message->file) == 0)
+            return true;
+    }
+    return false;
+}
+
 void isa_messages_add(struct isa_messages *m, const struct isa_message *message) {
+    if (is_known(m, message)) return;
     const bool error = message->severity == ISA_ERROR;
     m->n_errors += error;
     m->n_warnings += message->severity == ISA_WARNING;

@@ -137,6 +137,7 @@ struct isa_place {
     const char *name;
     uint32_t base;
 };
+/* Sections .interleaved and .interleaved.* that no place takes go to the interleaved region. */
 struct isa_layout {
     uint32_t text_base; /* executable sections; 0 = TARGET_CODE_BASE */
     uint32_t data_base; /* others; 0 = behind the text, on the next 8 bytes */

@@ -1,5 +1,8 @@
 /* The assembler: what sources give which words, and which errors stand where. */
+#include "isa/isa_as.h"
 #include "isa/isa_asm.h"
+
+#include <math.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +131,7 @@ static const struct {
     {"sync 3; sans 0; run $m0, $m1, 1; runall $m0, $m11, 0", "41800003 40c00000 14001001 1500b000"},
     /* Data. */
     {".byte 1, 2, -1, 'a'; .short 0x1234; .half 1.0; .half 0x3c00, 2", "61ff0201 3c001234 00023c00"},
+    {".half 0.0, -1.0, 1e1, 2.5h, -0.0, 1 + 1", "bc000000 41004900 00028000"},
     {".float 1.0, -2.5; .long 7; .int -1", "3f800000 c0200000 00000007 ffffffff"},
     {".ascii \"ab\"; .asciz \"c\"; .align 8, 0; .quad 1", "00636261 00000000 00000001 00000000"},
     {".fill 2, 2, 0x1234; .space 4, 0xff", "12341234 ffffffff"},
@@ -357,6 +361,29 @@ static void test_aliases(void) {
     g_free(path);
 }
 
+static double half_value(uint32_t code) {
+    const uint32_t e = code >> 10 & 31, m = code & 1023;
+    const double v = e == 0 ? ldexp(m, -24) : ldexp(1024 + m, (int)e - 25);
+    return code >> 15 ? -v : v;
+}
+
+/* F16 literals: every value gives its code; values between two go to the nearer, ties to even. */
+static void test_half(void) {
+    for (uint32_t code = 0; code < 0x10000; code++) {
+        if ((code >> 10 & 31) == 31) continue;
+        g_assert_cmphex(as_half_bits(half_value(code)), ==, code);
+        if ((code & 0x7fff) == 0x7bff) continue;
+        const double a = half_value(code), b = half_value(code + 1), mid = (a + b) / 2;
+        g_assert_cmphex(as_half_bits(mid), ==, code & 1 ? code + 1 : code);
+        g_assert_cmphex(as_half_bits(a + (b - a) / 4), ==, code);
+        g_assert_cmphex(as_half_bits(a + (b - a) * 3 / 4), ==, code + 1);
+    }
+    g_assert_cmphex(as_half_bits(65519.9), ==, 0x7bff);
+    g_assert_cmphex(as_half_bits(65520), ==, 0x7c00);
+    g_assert_cmphex(as_half_bits(-INFINITY), ==, 0xfc00);
+    g_assert_cmphex(as_half_bits(NAN) & 0x7fff, ==, 0x7e00);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/isa/asm/good", test_good);
@@ -364,5 +391,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/isa/asm/options", test_options);
     g_test_add_func("/isa/asm/hardware", test_hardware);
     g_test_add_func("/isa/asm/aliases", test_aliases);
+    g_test_add_func("/isa/asm/half", test_half);
     return g_test_run();
 }
