@@ -72,6 +72,7 @@ struct search {
     uint32_t *skip;                     /* [sections + 1] union-find of inference */
     uint32_t *free_first;               /* [sections + 1] ranges minus fixed items */
     struct span *free;                  /* bytes lo .. hi - 1 */
+    bool one_range;                     /* free[0] is all there is in every section, up to the end */
     struct saved *trail;
     uint32_t n_trail, max_trail;
     struct level *level;
@@ -137,6 +138,16 @@ static uint32_t next_start(const struct search *s, uint32_t k, uint64_t from) {
 }
 
 /* --- Placing and taking back. --- */
+
+static uint64_t usable_between(const struct search *s, uint32_t section, uint32_t lo, uint32_t hi) {
+    if (s->one_range) return hi > MAX(lo, s->free[0].lo) ? hi - MAX(lo, s->free[0].lo) : 0;
+    uint64_t sum = 0;
+    for (uint32_t k = s->free_first[section]; k < s->free_first[section + 1]; k++) {
+        const uint32_t from = MAX(lo, s->free[k].lo), to = MIN(hi, s->free[k].hi);
+        if (from < to) sum += to - from;
+    }
+    return sum;
+}
 
 static bool is_adjacent(const struct search *s, uint32_t i, uint32_t j) {
     return (s->adjacent[(size_t)i * s->t->words + (j >> 6)] >> (j & 63)) & 1;
@@ -213,21 +224,16 @@ static bool place_item(struct search *s, uint32_t i, uint32_t p, const uint32_t 
     s->placed[s->n_placed++] = i;
     s->n_code_placed += s->t->item[i].executable;
     totals_add(s, i, false);
+    /* Cheap and often enough: what is still to come in i's sections lies above it. */
+    const struct item *it = &s->t->item[i];
+    for (uint32_t u = it->first; u <= it->last; u++)
+        if (s->total[0][u] > usable_between(s, u, p + it->size, s->m->end)) return false;
     for (uint32_t k = 0; k < n_rest; k++)
         if (!push_up(s, i, p, rest[k])) return false;
     return true;
 }
 
 /* --- Inference. --- */
-
-static uint64_t usable_between(const struct search *s, uint32_t section, uint32_t lo, uint32_t hi) {
-    uint64_t sum = 0;
-    for (uint32_t k = s->free_first[section]; k < s->free_first[section + 1]; k++) {
-        const uint32_t from = MAX(lo, s->free[k].lo), to = MIN(hi, s->free[k].hi);
-        if (from < to) sum += to - from;
-    }
-    return sum;
-}
 
 static uint32_t skip_find(uint32_t *skip, uint32_t u) {
     while (skip[u] != u) u = skip[u] = skip[skip[u]];
@@ -509,6 +515,8 @@ static void search_ranges(struct search *s) {
         memcpy(s->free + s->free_first[u], scratch, n * sizeof *scratch);
         s->free_first[u + 1] = s->free_first[u] + n;
     }
+    s->one_range = t->memory->n_ranges == 1 && s->n_fixed == 0 &&
+                   t->memory->range_end[0] == t->memory->end;
 }
 
 static void search_adjacency(struct search *s) {
