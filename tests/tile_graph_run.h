@@ -72,16 +72,26 @@ static void tgr_walk(const struct tgr *r, const struct tg_binding *b, tgr_elemen
     }
 }
 
+/* Tensors are FP32 arrays; the format of the binding rounds. */
+struct tgr_tensor {
+    float *data;
+    int32_t scale;
+};
 static void tgr_put(void *context, uint8_t *at, uint64_t element, uint32_t format) {
+    const struct tgr_tensor *t = context;
+    if (format == TG_F8_F143) {
+        *at = num_f8_from_f32(t->data[element], NUM_F143, t->scale);
+        return;
+    }
     g_assert_cmpuint(format, ==, TG_F16);
-    const uint16_t h = num_f16_from_f32(((const float *)context)[element]);
+    const uint16_t h = num_f16_from_f32(t->data[element]);
     memcpy(at, &h, 2);
 }
 static void tgr_get(void *context, uint8_t *at, uint64_t element, uint32_t format) {
     g_assert_cmpuint(format, ==, TG_F16);
     uint16_t h;
     memcpy(&h, at, 2);
-    ((float *)context)[element] = num_f16_to_f32(h);
+    ((struct tgr_tensor *)context)->data[element] = num_f16_to_f32(h);
 }
 
 /* Zeros to all padding of what the host writes; before tgr_write. */
@@ -92,10 +102,12 @@ static void tgr_clear(struct tgr *r) {
             memset(tgr_block(r, i, 0, k), 0, a->bytes[i]);
 }
 static void tgr_write(struct tgr *r, const struct tg_binding *b, const float *tensor) {
-    tgr_walk(r, b, tgr_put, (void *)tensor);
+    struct tgr_tensor t = {(float *)tensor, b->scale};
+    tgr_walk(r, b, tgr_put, &t);
 }
 static void tgr_read(const struct tgr *r, const struct tg_binding *b, float *tensor) {
-    tgr_walk(r, b, tgr_get, tensor);
+    struct tgr_tensor t = {tensor, b->scale};
+    tgr_walk(r, b, tgr_get, &t);
 }
 
 static float tgr_f16(const uint8_t *p, size_t i) {
@@ -125,6 +137,66 @@ static void tgr_gemm(const struct kernel_spec *s, uint8_t *const *o) {
         }
 }
 
+static void tgr_gemm_f8(const struct kernel_spec *s, uint8_t *const *o) {
+    const uint32_t rows = s->p[0], inner = s->p[1], columns = s->p[2];
+    const int32_t scale = (int32_t)s->p[5];
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t c = 0; c < columns; c++) {
+            double sum = 0;
+            for (uint32_t k = 0; k < inner; k++) {
+                const size_t a = ((size_t)k / 32 * rows + r) * 32 + k % 32;
+                const size_t w = (size_t)c / 16 * inner * 16 + k / 32 * 512 + c % 16 * 32 + k % 32;
+                sum += num_f8_to_f64(o[1][a], NUM_F143, 0) * num_f8_to_f64(o[2][w], NUM_F143, 0);
+            }
+            tgr_set(o[0], ((size_t)c / 16 * rows + r) * 16 + c % 16, (float)ldexp(sum, scale));
+        }
+}
+
+static void tgr_panels(const struct kernel_spec *s, uint8_t *const *o) {
+    const uint32_t partials = s->p[0], rows = s->p[1], columns = s->p[2], epilogue = s->p[3];
+    const size_t run = (size_t)rows * columns;
+    uint32_t next = 2;
+    const uint8_t *remotes = partials > 1 ? o[next++] : NULL;
+    const uint8_t *residual = epilogue & KERNEL_EPILOGUE_RESIDUAL ? o[next++] : NULL;
+    const uint8_t *bias = epilogue & KERNEL_EPILOGUE_BIAS ? o[next++] : NULL;
+    g_assert_cmpuint(epilogue & KERNEL_EPILOGUE_F8, ==, 0);
+    for (size_t e = 0; e < run; e++) {
+        float v = tgr_f16(o[1], e);
+        for (uint32_t k = 0; k + 1 < partials; k++) v += tgr_f16(remotes, k * run + e);
+        if (residual) v += tgr_f16(residual, e);
+        if (bias) v += tgr_f16(bias, e / 16 / rows * 16 + e % 16);
+        tgr_set(o[0], e, epilogue & KERNEL_EPILOGUE_GELU ? tgr_gelu(v) : v);
+    }
+}
+
+static void tgr_norm(const struct kernel_spec *s, uint8_t *const *o) {
+    const uint32_t rows = s->p[0], columns = s->p[1];
+    g_assert_cmpuint(s->p[2], ==, 1);
+    for (uint32_t r = 0; r < rows; r++) {
+        double mean = 0, square = 0;
+        for (uint32_t c = 0; c < columns; c++) mean += tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16);
+        mean /= columns;
+        for (uint32_t c = 0; c < columns; c++) {
+            const double d = tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16) - mean;
+            square += d * d;
+        }
+        const double root = 1 / sqrt(square / columns + 1e-6);
+        for (uint32_t c = 0; c < columns; c++) {
+            const size_t e = ((size_t)c / 16 * rows + r) * 16 + c % 16;
+            tgr_set(o[0], e, (float)((tgr_f16(o[1], e) - mean) * root * (double)tgr_f16(o[2], c) +
+                                     (double)tgr_f16(o[3], c)));
+        }
+    }
+}
+
+static void tgr_cast_panels(const struct kernel_spec *s, uint8_t *const *o) {
+    const uint32_t rows = s->p[0], columns = s->p[1];
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t c = 0; c < columns; c++)
+            o[0][((size_t)c / 32 * rows + r) * 32 + c % 32] = num_f8_from_f32(
+                tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16), NUM_F143, (int32_t)s->p[2]);
+}
+
 static void tgr_call(const struct tgr *r, uint32_t call) {
     const struct tile_graph *g = r->g;
     const struct kernel_spec *s = &g->specs[g->calls.spec[call]];
@@ -133,6 +205,10 @@ static void tgr_call(const struct tgr *r, uint32_t call) {
         o[i - g->calls.first_operand[call]] = tgr_at(r, g->calls.operand[i]);
     switch (s->kernel) {
     case KERNEL_GEMM_F16: tgr_gemm(s, o); break;
+    case KERNEL_GEMM_F8: tgr_gemm_f8(s, o); break;
+    case KERNEL_REDUCE_PANELS: tgr_panels(s, o); break;
+    case KERNEL_NORM_F16: tgr_norm(s, o); break;
+    case KERNEL_CAST_PANELS: tgr_cast_panels(s, o); break;
     case KERNEL_REDUCE_F16:
         for (uint32_t e = 0; e < s->p[1]; e++) {
             float sum = tgr_f16(o[1], e);

@@ -1,202 +1,391 @@
-/* The chosen candidates as a program: per product the in-phase copies, the product, the sum of its
- * partials, then the elementwise operations on the owned windows. */
-#include "plan/plan_internal.h"
+/* The chosen candidates as a program. Walks the operations in program order; each finds its operands
+ * where they are held and says in which layout it wants them. Views (split, merge, slice) change only
+ * the map by which a value is held. */
+#include "plan/plan_build.h"
 
 #include <string.h>
 
-struct build {
-    const struct plan_path *path;
-    const struct graph *g;
-    struct program *p;
-    uint32_t *value_of; /* graph value -> program value holding it, or PROGRAM_NONE */
-    GError **error;
-};
-
-/* Last axis = columns, all others flattened into rows. */
-static void matrix_of(const struct graph_shape *s, uint32_t *rows, uint32_t *columns) {
-    *columns = s->n_dims ? s->dim[s->n_dims - 1] : 1;
-    *rows = (uint32_t)(graph_shape_elements(s) / *columns);
-}
-
-static void set_tensor(struct program_value *v, const struct graph_value *t, bool transposed) {
-    v->tensor.name = t->name;
-    v->tensor.n_dims = t->shape.n_dims;
-    memcpy(v->tensor.shape, t->shape.dim, sizeof v->tensor.shape);
-    const uint64_t width = t->shape.n_dims ? t->shape.dim[t->shape.n_dims - 1] : 1;
-    v->tensor.step[1] = transposed ? 1 : width;
-    v->tensor.step[2] = transposed ? width : 1;
-}
-
-static struct program_layout layout(uint8_t order, uint8_t memory) {
-    struct program_layout l = {.format = PROGRAM_F16, .order = order, .memory = memory,
-                               .window_grain = 32};
+struct program_layout build_layout(uint8_t format, uint8_t order, uint8_t memory) {
+    const uint32_t m = program_micro(format);
+    const uint32_t pads[PROGRAM_N_ORDERS][3] = {[PROGRAM_ROW_MAJOR] = {1, 1, 1},
+                                                [PROGRAM_AMP_LEFT] = {1, 1, m},
+                                                [PROGRAM_AMP_BATCHED] = {1, 1, m},
+                                                [PROGRAM_COEFF] = {1, m, 16},
+                                                [PROGRAM_COEFF_T] = {1, 16, m}};
+    struct program_layout l = {.format = format, .order = order, .memory = memory, .window_grain = 32};
     for (uint32_t i = 0; i < PROGRAM_N_AXES; i++) l.count[i] = 1;
-    l.grain[0] = l.grain[1] = l.pad[0] = l.pad[1] = 1;
-    l.grain[2] = l.pad[2] = 16;
-    if (order == PROGRAM_COEFF || order == PROGRAM_COEFF_T) l.grain[1] = l.pad[1] = 16;
+    for (uint32_t a = 0; a < 3; a++) l.grain[a] = l.pad[a] = pads[order][a];
     return l;
 }
 
-static void axis(struct program_layout *l, uint32_t a, uint32_t count, uint32_t stride) {
-    l->count[a] = count;
-    l->stride[a] = stride;
+const char *build_name(struct build *b, const char *name) {
+    const char *unique = name;
+    for (uint32_t i = 2; !g_hash_table_add(b->names, (char *)unique); i++)
+        unique = arena_printf(b->p->arena, "%s.%u", name, i);
+    return unique;
 }
 
-static uint32_t add_copy(struct build *b, const char *operation, const char *reason, uint32_t from,
-                         const struct program_value *to) {
-    const uint32_t v = program_add_value(b->p, to);
-    struct program_op op = {.kind = PROGRAM_COPY, .operation = operation, .reason = reason,
-                            .output = v, .n_inputs = 1, .inputs = {from}};
-    op.map = program_map_identity();
-    program_add_op(b->p, &op, PROGRAM_NONE);
-    return v;
+static uint32_t resolve(const struct build *b, uint32_t value) {
+    return plan_resolve(b->g, value);
 }
 
-/* The left operand where the grid reads it: every row part and K part on all column parts. */
-static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
-                             const struct plan_candidate *c) {
-    const struct graph_value *t = &b->g->values[m->left];
-    const char *name = b->g->ops[m->op].name;
-    struct program_value v = {.name = arena_printf(b->p->arena, "%s.left", name), .batch = 1,
-                              .rows = m->rows, .cols = m->inner, .inside = PROGRAM_NONE,
-                              .layout = layout(PROGRAM_AMP_LEFT, PROGRAM_ANY)};
-    axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
-    axis(&v.layout, PROGRAM_COLS, c->k, c->stride_k);
-    axis(&v.layout, PROGRAM_REPLICA, c->c, c->stride_c);
-    if (b->value_of[m->left] != PROGRAM_NONE)
-        return add_copy(b, name, "gather", b->value_of[m->left], &v);
-    struct program_value source = v;
-    source.role = t->kind == GRAPH_INPUT ? PROGRAM_INPUT : PROGRAM_PARAMETER;
-    set_tensor(&source, t, false);
-    if (!m->free_input) { /* stored once: each reader owns an equal window of what it reads */
-        source.name = t->name;
-        const uint64_t rows32 = (uint64_t)(m->rows / c->r) * (ceil_div_u32(m->inner, 16) / c->k);
-        axis(&source.layout, PROGRAM_REPLICA, 1, 0);
-        axis(&source.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->c), c->stride_c);
-    }
-    const uint32_t s = program_add_value(b->p, &source);
-    if (m->free_input) return s;
-    b->value_of[m->left] = s;
-    return c->c == 1 ? s : add_copy(b, name, "gather", s, &v);
+bool build_is_source(const struct build *b, uint32_t graph_value) {
+    return b->held[resolve(b, graph_value)].value == PROGRAM_NONE;
 }
 
-/* Coefficients: homes are equal windows of the panels on the tiles that read them. */
-static uint32_t right_operand(struct build *b, const struct plan_gemm *m,
-                              const struct plan_candidate *c) {
-    const struct graph_value *t = &b->g->values[m->right];
-    const char *name = b->g->ops[m->op].name;
-    struct program_value v = {
-        .name = arena_printf(b->p->arena, "%s.right", name), .batch = 1, .rows = m->inner,
-        .cols = m->columns, .inside = PROGRAM_NONE,
-        .layout = layout(PROGRAM_COEFF, c->interleaved ? PROGRAM_INTERLEAVED : PROGRAM_STANDARD)};
-    axis(&v.layout, PROGRAM_ROWS, c->k, c->stride_k);
-    axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
-    axis(&v.layout, PROGRAM_REPLICA, c->r, c->stride_r);
-    struct program_value home = v;
-    home.name = t->name;
-    home.role = t->kind == GRAPH_INPUT ? PROGRAM_INPUT : PROGRAM_PARAMETER;
-    set_tensor(&home, t, m->transpose_right);
-    axis(&home.layout, PROGRAM_REPLICA, 1, 0);
-    if (c->r == 1) return program_add_value(b->p, &home);
-    const uint64_t rows32 = 16 * (uint64_t)(ceil_div_u32(m->inner, 16) / c->k) *
-                            (ceil_div_u32(m->columns, 16) / c->c);
-    axis(&home.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->r), c->stride_r);
-    if (c->home == PLAN_HOME_INSIDE) home.inside = b->p->n_values + 1;
-    else home.layout.memory = PROGRAM_ANY;
-    const uint32_t h = program_add_value(b->p, &home);
-    return add_copy(b, name, "coefficients", h, &v);
+void build_hold(struct build *b, uint32_t graph_value, uint32_t value) {
+    b->held[graph_value] = (struct held){value, program_map_identity()};
 }
 
-static uint32_t compute(struct build *b, const struct program_op *op, const struct program_value *v) {
+static uint32_t add_value(struct build *b, const struct program_value *v) {
+    struct program_value x = *v;
+    x.name = build_name(b, arena_strdup(b->p->arena, v->name));
+    return program_add_value(b->p, &x);
+}
+
+uint32_t build_compute(struct build *b, const struct program_op *op, const struct program_value *v) {
     struct program_op o = *op;
     o.kind = PROGRAM_COMPUTE;
     o.passes = 1;
-    o.output = program_add_value(b->p, v);
+    o.output = add_value(b, v);
     o.map = program_map_identity();
-    program_add_op(b->p, &o, PROGRAM_NONE);
+    program_add_op(b->p, &o, b->repeat);
     return o.output;
 }
 
-static void build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
-    const struct graph_op *op = &b->g->ops[m->op];
-    const char *name = op->name;
-    const uint32_t left = left_operand(b, m, c), right = right_operand(b, m, c);
-    struct program_value v = {.name = arena_printf(b->p->arena, "%s.product", name), .batch = 1,
-                              .rows = m->rows, .cols = m->columns, .inside = PROGRAM_NONE,
-                              .layout = layout(PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
-    axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
-    axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
-    axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);
-    if (c->k == 1) v.name = name;
-    const struct program_op product = {.compute = PROGRAM_PRODUCT, .operation = name,
-                                       .reason = "operator", .n_inputs = 2,
-                                       .inputs = {left, right}};
-    uint32_t result = compute(b, &product, &v);
-    if (c->k > 1) {
-        v.name = name;
-        v.layout.memory = PROGRAM_ANY;
-        axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
-        axis(&v.layout, PROGRAM_WINDOW, c->k, c->stride_k);
-        const struct program_op sum = {.compute = PROGRAM_SUM, .operation = name,
-                                       .reason = "reduction", .n_inputs = 1, .inputs = {result}};
-        result = compute(b, &sum, &v);
-    }
-    b->value_of[op->results[0]] = result;
+uint32_t build_copy(struct build *b, const struct graph_op *op, const char *reason,
+                    const struct held *from, const struct program_value *to) {
+    const struct program_op copy = {.kind = PROGRAM_COPY, .operation = op->name, .reason = reason,
+                                    .output = add_value(b, to), .n_inputs = 1,
+                                    .inputs = {from->value}, .map = from->map};
+    program_add_op(b->p, &copy, b->repeat);
+    return copy.output;
 }
 
-static void build_gelu(struct build *b, const struct graph_op *op) {
-    const uint32_t in = b->value_of[op->operands[0]];
-    struct program_value v = b->p->values[in];
+/* The parameter behind a source and, for an iterated argument, the number of its blocks. */
+static const struct graph_value *source_tensor(const struct build *b, uint32_t value,
+                                               uint32_t *ret_blocks) {
+    const struct graph_value *v = &b->g->values[value];
+    *ret_blocks = 0;
+    if (v->kind != GRAPH_ARGUMENT) return v;
+    const struct graph_value *t = &b->g->values[resolve(b, b->g->ops[v->op].operands[v->index])];
+    *ret_blocks = t->shape.dim[0];
+    return t;
+}
+
+uint32_t build_source(struct build *b, uint32_t graph_value, const struct program_value *like) {
+    const uint32_t value = resolve(b, graph_value);
+    uint32_t blocks;
+    const struct graph_value *t = source_tensor(b, value, &blocks);
+    struct program_value v = *like;
+    v.name = t->name;
+    v.role = t->kind == GRAPH_INPUT ? PROGRAM_INPUT : PROGRAM_PARAMETER;
+    v.tensor.name = t->name;
+    v.tensor.n_dims = t->shape.n_dims;
+    memcpy(v.tensor.shape, t->shape.dim, sizeof v.tensor.shape);
+    if (v.tensor.step[0] + v.tensor.step[1] + v.tensor.step[2] == 0) {
+        v.tensor.step[1] = v.cols;
+        v.tensor.step[2] = 1;
+    }
+    v.sequence = blocks;
+    if (blocks) v.step_sequence = graph_shape_elements(&t->shape) / blocks;
+    const uint32_t s = add_value(b, &v);
+    if (!blocks) return s;
+    struct program_value block = *like;
+    block.name = b->g->values[value].name;
+    block.tensor = (struct program_tensor){0};
+    const struct program_iterated i = {s, add_value(b, &block)};
+    g_array_append_val(b->iterated, i);
+    return i.argument;
+}
+
+static bool same_layout(const struct program_layout *x, const struct program_layout *y) {
+    return memcmp(x, y, sizeof *x) == 0;
+}
+
+static bool is_identity(const struct program_map *m) {
+    const struct program_map identity = program_map_identity();
+    return memcmp(m, &identity, sizeof identity) == 0;
+}
+
+/* Stored once: the whole matrix in AMP_LEFT, in equal runs on as many tiles as there are rows of 32
+ * bytes. */
+static struct program_value spread_home(const struct build *b, const struct program_value *want,
+                                        uint32_t rows) {
+    struct program_value v = {.name = want->name, .batch = 1, .rows = rows, .cols = want->cols,
+                              .inside = PROGRAM_NONE,
+                              .layout = build_layout(want->layout.format, PROGRAM_AMP_LEFT,
+                                                     PROGRAM_ANY)};
+    const uint64_t rows32 =
+        (uint64_t)rows * ceil_div_u32(want->cols, program_micro(want->layout.format));
+    build_axis(&v.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, b->p->n_tiles), 1);
+    return v;
+}
+
+uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_value,
+                     const struct program_value *want, bool direct) {
+    const uint32_t value = resolve(b, graph_value);
+    uint32_t rows, columns;
+    plan_matrix(&b->g->values[value].shape, &rows, &columns);
+    const bool spread = want->batch == 1 && want->rows != rows; /* broadcast along rows */
+    struct held from = b->held[value];
+    if (from.value == PROGRAM_NONE) {
+        if (direct && (!spread || rows == 1)) {
+            struct program_value v = *want;
+            v.tensor.step[1] = spread ? 0 : columns;
+            v.tensor.step[2] = 1;
+            return build_source(b, value, &v);
+        }
+        const struct program_value home = spread_home(b, want, rows);
+        from = (struct held){build_source(b, value, &home), program_map_identity()};
+    }
+    if (spread) {
+        from.map.inner[1] = rows;
+        from.map.outer_to[1][1] = 0;
+    }
+    const struct program_value *v = &b->p->values[from.value];
+    if (is_identity(&from.map) && same_layout(&v->layout, &want->layout) && v->rows == want->rows &&
+        v->cols == want->cols)
+        return from.value;
+    return build_copy(b, op, "gather", &from, want);
+}
+
+/* --- Operations other than products --- */
+
+static bool build_gelu(struct build *b, const struct graph_op *op) {
+    if (op->attrs.form != GRAPH_GELU_TANH)
+        return plan_refuse(op, "form erf has no kernel yet", b->error);
+    struct held *in = &b->held[resolve(b, op->operands[0])];
+    if (in->value == PROGRAM_NONE) {
+        struct program_value like = {.name = op->name, .batch = 1, .inside = PROGRAM_NONE,
+                                     .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
+        plan_matrix(&b->g->values[op->operands[0]].shape, &like.rows, &like.cols);
+        const struct program_value home = spread_home(b, &like, like.rows);
+        build_hold(b, resolve(b, op->operands[0]), build_source(b, op->operands[0], &home));
+    }
+    struct program_value v = b->p->values[in->value];
     v.name = op->name;
     v.role = PROGRAM_LOCAL;
     v.inside = PROGRAM_NONE;
+    v.sequence = 0;
     v.tensor = (struct program_tensor){0};
     const struct program_op gelu = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_GELU,
                                     .operation = op->name, .reason = "operator", .n_inputs = 1,
-                                    .inputs = {in}};
-    b->value_of[op->results[0]] = compute(b, &gelu, &v);
+                                    .inputs = {in->value}};
+    b->held[op->results[0]] = (struct held){build_compute(b, &gelu, &v), in->map};
+    return true;
 }
 
-/* An input that only elementwise operations read: spread evenly over the tiles. */
-static void build_source(struct build *b, uint32_t value) {
-    const struct graph_value *t = &b->g->values[value];
-    struct program_value v = {.name = t->name, .batch = 1, .inside = PROGRAM_NONE,
-                              .role = t->kind == GRAPH_INPUT ? PROGRAM_INPUT : PROGRAM_PARAMETER,
-                              .layout = layout(PROGRAM_AMP_LEFT, PROGRAM_ANY)};
-    matrix_of(&t->shape, &v.rows, &v.cols);
-    const uint64_t rows32 = (uint64_t)v.rows * ceil_div_u32(v.cols, 16);
-    axis(&v.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, b->p->n_tiles), 1);
-    set_tensor(&v, t, false);
-    b->value_of[value] = program_add_value(b->p, &v);
-}
-
-static void mark_outputs(struct build *b) {
-    for (uint32_t i = 0; i < b->g->n_outputs; i++) {
-        const uint32_t value = b->g->outputs[i].value;
-        struct program_value *v = &b->p->values[b->value_of[value]];
-        v->role = PROGRAM_OUTPUT;
-        set_tensor(v, &b->g->values[value], false);
-        v->tensor.name = arena_strdup(b->p->arena, v->tensor.name);
+/* Whole rows, one or more to a tile. */
+static bool build_norm(struct build *b, const struct graph_op *op) {
+    if (op->attrs.epsilon != 1e-6f) return plan_refuse(op, "epsilon other than 1e-6 has no kernel", b->error);
+    struct program_value v = {.name = arena_printf(b->p->arena, "%s.rows", op->name), .batch = 1,
+                              .inside = PROGRAM_NONE,
+                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
+    plan_matrix(&b->g->values[op->operands[0]].shape, &v.rows, &v.cols);
+    if (v.cols % 16) return plan_refuse(op, "a width that is no multiple of 16 has no kernel", b->error);
+    const uint32_t parts = MIN(v.rows, b->p->n_tiles), stride = b->p->n_tiles / parts;
+    build_axis(&v.layout, PROGRAM_ROWS, parts, stride);
+    uint32_t inputs[3] = {build_place(b, op, op->operands[0], &v, false)};
+    /* Scale and bias on every tile: stored there unless a sequence of them would take too much. */
+    enum { DIRECT_BYTES = 16 * 1024 };
+    const bool direct = 4 * v.cols * (b->repeat == PROGRAM_NONE ? 1 : b->count) <= DIRECT_BYTES;
+    for (uint32_t i = 1; i < 3; i++) {
+        struct program_value row = {.name = arena_printf(b->p->arena, "%s.%s", op->name,
+                                                         i == 1 ? "scale" : "bias"),
+                                    .batch = 1, .rows = 1, .cols = v.cols, .inside = PROGRAM_NONE,
+                                    .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
+        build_axis(&row.layout, PROGRAM_REPLICA, parts, stride);
+        inputs[i] = build_place(b, op, op->operands[i], &row, direct);
     }
+    const struct program_op norm = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_LAYER_NORM,
+                                    .operation = op->name, .reason = "operator", .n_inputs = 3,
+                                    .inputs = {inputs[0], inputs[1], inputs[2]},
+                                    .real = op->attrs.epsilon};
+    v.name = op->name;
+    build_hold(b, op->results[0], build_compute(b, &norm, &v));
+    return true;
 }
 
-struct program *plan_build_program(const struct plan_path *path, GError **error) {
-    const struct graph *g = path->g;
-    struct program *p = program_new(g->name, path->o->n_tiles);
-    struct build b = {.path = path, .g = g, .p = p, .error = error,
-                      .value_of = arena_new_array(p->arena, uint32_t, g->n_values)};
-    memset(b.value_of, 0xff, g->n_values * sizeof *b.value_of);
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < g->blocks[0].n_ops; i++) {
-        const struct graph_op *op = &g->ops[g->blocks[0].ops[i]];
-        if (op->kind == GRAPH_GEMM) {
-            build_gemm(&b, &path->gemms[next], &path->chosen[next]);
-            next++;
-        } else {
-            if (b.value_of[op->operands[0]] == PROGRAM_NONE) build_source(&b, op->operands[0]);
-            build_gelu(&b, op);
+/* Sum of a held value and an operand of the same matrix form, or of one row: an epilogue alone. */
+static bool build_add(struct build *b, const struct graph_op *op) {
+    const struct graph_shape *s = &b->g->values[op->results[0]].shape;
+    uint32_t left = op->operands[0], right = op->operands[1];
+    if (build_is_source(b, left) || !graph_shape_equal(&b->g->values[left].shape, s)) {
+        left = op->operands[1];
+        right = op->operands[0];
+    }
+    const struct held *in = &b->held[resolve(b, left)];
+    if (in->value == PROGRAM_NONE || !is_identity(&in->map) ||
+        !graph_shape_equal(&b->g->values[left].shape, s))
+        return plan_refuse(op, "one operand must be a computed value of the result's shape", b->error);
+    struct program_value want = b->p->values[in->value];
+    const struct program_layout *l = &want.layout;
+    uint32_t rows, columns;
+    plan_matrix(&b->g->values[right].shape, &rows, &columns);
+    if (columns != want.cols || want.rows % rows || want.batch != 1 || l->count[PROGRAM_REPLICA] > 1 ||
+        l->format != PROGRAM_F16 || l->order != PROGRAM_AMP_LEFT || l->window_rows)
+        return plan_refuse(op, "this broadcast is not supported yet", b->error);
+    want.layout.memory = PROGRAM_INTERLEAVED;
+    want.role = PROGRAM_LOCAL;
+    want.inside = PROGRAM_NONE;
+    want.tensor = (struct program_tensor){0};
+    want.name = arena_printf(b->p->arena, "%s.right", op->name);
+    const uint32_t left_value = build_place(b, op, left, &want, false);
+    const uint32_t other = build_place(b, op, right, &want, true);
+    const struct program_op sum = {.compute = PROGRAM_SUM, .epilogue = PROGRAM_EPILOGUE_RESIDUAL,
+                                   .operation = op->name, .reason = "operator", .n_inputs = 2,
+                                   .inputs = {left_value, other}};
+    want.name = op->name;
+    build_hold(b, op->results[0], build_compute(b, &sum, &want));
+    return true;
+}
+
+/* [b, s, h*d] -> [b*h, s, d] (axis 2 into 0) and back; windows of the last axis. */
+static bool build_view(struct build *b, const struct graph_op *op) {
+    const struct held *in = &b->held[resolve(b, op->operands[0])];
+    const struct graph_shape *x = &b->g->values[op->operands[0]].shape;
+    if (in->value == PROGRAM_NONE) return plan_refuse(op, "a view of a host tensor is not supported yet", b->error);
+    struct held y = *in;
+    const struct graph_attrs *a = &op->attrs;
+    if (op->kind == GRAPH_SLICE) {
+        if (a->axis + 1 != x->n_dims || !is_identity(&in->map))
+            for (uint32_t i = 0; i < 3; i++)
+                if (in->map.inner[i] != UINT32_MAX || a->axis + 1 != x->n_dims)
+                    return plan_refuse(op, "only windows of the last axis are supported yet", b->error);
+        y.map.offset[2] += (int32_t)a->start;
+    } else {
+        bool plain = x->n_dims == 3 && a->axis == 2 && a->into == 0;
+        for (uint32_t i = 0; i < 3; i++) plain = plain && in->map.inner[i] == UINT32_MAX;
+        if (!plain) return plan_refuse(op, "only heads of the last axis are supported yet", b->error);
+        const uint32_t n = a->count;
+        if (op->kind == GRAPH_SPLIT) { /* (b*n + h, s, d) <- row b*S + s, column h*D + d */
+            y.map.inner[0] = n;
+            y.map.outer_to[0][0] = 0;
+            y.map.outer_to[0][1] = (int32_t)x->dim[1];
+            y.map.inner_to[0][0] = 0;
+            y.map.inner_to[0][2] = (int32_t)(x->dim[2] / n);
+        } else { /* (b*S + s, h*D + d) <- batch b*n + h, row s, column d */
+            y.map.inner[1] = x->dim[1];
+            y.map.outer_to[1][0] = (int32_t)n;
+            y.map.inner[2] = x->dim[2];
+            y.map.outer_to[2][0] = 1;
         }
     }
-    mark_outputs(&b);
-    return p;
+    b->held[op->results[0]] = y;
+    return true;
+}
+
+static bool build_ops(struct build *b, uint32_t *at, uint32_t repeat);
+
+static bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *at) {
+    const struct graph_repeat *r = &op->repeat;
+    const struct graph_block *body = &b->g->blocks[r->body];
+    struct program_carried *carried = arena_new_array(b->p->arena, struct program_carried, r->n_carried);
+    const struct program_repeat x = {.count = op->attrs.count};
+    for (uint32_t i = 0; i < r->n_carried; i++) {
+        const struct held *in = &b->held[resolve(b, op->operands[i])];
+        if (in->value == PROGRAM_NONE || !is_identity(&in->map))
+            return plan_refuse(op, "a carried value must be a computed value", b->error);
+        struct program_value v = b->p->values[in->value]; /* takes the yield's layout below */
+        v.name = b->g->values[body->arguments[i]].name;
+        v.role = PROGRAM_LOCAL;
+        v.inside = PROGRAM_NONE;
+        v.tensor = (struct program_tensor){0};
+        carried[i].initial = in->value;
+        carried[i].argument = add_value(b, &v);
+        build_hold(b, body->arguments[i], carried[i].argument);
+    }
+    b->repeat = program_add_repeat(b->p, &x);
+    b->count = op->attrs.count;
+    const struct program_op repeat = {.kind = PROGRAM_REPEAT, .operation = op->name, .reason = "repeat",
+                                      .output = PROGRAM_NONE, .repeat = b->repeat,
+                                      .map = program_map_identity()};
+    program_add_op(b->p, &repeat, PROGRAM_NONE);
+    if (!build_ops(b, at, (uint32_t)(op - b->g->ops))) return false;
+    struct program_repeat *made = &b->p->repeats[b->repeat];
+    for (uint32_t i = 0; i < r->n_carried; i++) {
+        const struct held *y = &b->held[body->yields[i]];
+        if (y->value == PROGRAM_NONE || !is_identity(&y->map))
+            return plan_refuse(op, "a yield must be a computed value", b->error);
+        carried[i].yield = y->value;
+        b->p->values[carried[i].argument].layout = b->p->values[y->value].layout;
+        build_hold(b, op->results[i], carried[i].argument);
+    }
+    made->n_carried = r->n_carried;
+    made->carried = carried;
+    made->n_iterated = b->iterated->len;
+    made->iterated = arena_copy(b->p->arena, b->iterated->data, b->iterated->len * sizeof *made->iterated);
+    g_array_set_size(b->iterated, 0);
+    b->repeat = PROGRAM_NONE;
+    return true;
+}
+
+static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
+    const uint32_t number = (uint32_t)(op - b->g->ops);
+    switch (op->kind) {
+    case GRAPH_GEMM:
+        return build_gemm(b, &b->order->gemms[b->order->gemm_of[number]],
+                          &b->chosen[b->order->gemm_of[number]]);
+    case GRAPH_GELU: return build_gelu(b, op);
+    case GRAPH_ADD: return build_add(b, op);
+    case GRAPH_LAYER_NORM: return build_norm(b, op);
+    case GRAPH_SPLIT:
+    case GRAPH_MERGE:
+    case GRAPH_SLICE: return build_view(b, op);
+    case GRAPH_REPEAT: return build_repeat(b, op, at);
+    default: return plan_refuse(op, "this operation cannot be planned yet", b->error);
+    }
+}
+
+/* All operations of one block from position *at on. */
+static bool build_ops(struct build *b, uint32_t *at, uint32_t repeat) {
+    const struct plan_order *o = b->order;
+    while (*at < o->n_ops && o->repeat_of[*at] == repeat) {
+        const uint32_t number = o->ops[(*at)++];
+        if (!o->fused[number] && !build_op(b, &b->g->ops[number], at)) return false;
+    }
+    return true;
+}
+
+static bool mark_outputs(struct build *b) {
+    for (uint32_t i = 0; i < b->g->n_outputs; i++) {
+        const uint32_t value = b->g->outputs[i].value;
+        const struct graph_value *t = &b->g->values[value];
+        const struct held *h = &b->held[value];
+        if (h->value == PROGRAM_NONE || !is_identity(&h->map) ||
+            b->p->values[h->value].role != PROGRAM_LOCAL) {
+            diag_set(b->error, PLAN_OUTPUT, t->name);
+            return false;
+        }
+        struct program_value *v = &b->p->values[h->value];
+        v->role = PROGRAM_OUTPUT;
+        v->tensor = (struct program_tensor){.name = arena_strdup(b->p->arena, t->name),
+                                            .n_dims = t->shape.n_dims};
+        memcpy(v->tensor.shape, t->shape.dim, sizeof v->tensor.shape);
+        v->tensor.step[0] = (uint64_t)v->rows * v->cols;
+        v->tensor.step[1] = v->cols;
+        v->tensor.step[2] = 1;
+    }
+    return true;
+}
+
+struct program *plan_build_program(const struct plan_order *order, const struct plan_options *o,
+                                   const struct plan_candidate *chosen, GError **error) {
+    const struct graph *g = order->g;
+    struct program *p = program_new(g->name, o->n_tiles);
+    struct build b = {.order = order, .o = o, .chosen = chosen, .g = g, .p = p, .error = error,
+                      .held = arena_new_array(p->arena, struct held, g->n_values),
+                      .repeat = PROGRAM_NONE,
+                      .iterated = g_array_new(FALSE, FALSE, sizeof(struct program_iterated)),
+                      .names = g_hash_table_new(g_str_hash, g_str_equal)};
+    for (uint32_t i = 0; i < g->n_values; i++)
+        b.held[i] = (struct held){PROGRAM_NONE, program_map_identity()};
+    uint32_t at = 0;
+    const bool ok = build_ops(&b, &at, GRAPH_NONE) && mark_outputs(&b);
+    g_array_free(b.iterated, TRUE);
+    g_hash_table_destroy(b.names);
+    if (ok) return p;
+    program_free(p);
+    return NULL;
 }

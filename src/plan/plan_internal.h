@@ -1,4 +1,5 @@
-/* What the planner's files share: products found in the graph, their candidates with costs. */
+/* What the planner's files share: the products of a graph with what is fused behind them, their
+ * candidates with costs, the path that was chosen. */
 #ifndef IPU_PLAN_INTERNAL_H
 #define IPU_PLAN_INTERNAL_H
 
@@ -6,17 +7,22 @@
 #include "plan/plan.h"
 
 /* A product of the graph in matrix form: left [rows, inner] (leading axes flattened) times a parameter
- * [inner, columns]. */
+ * [inner, columns]; then, with the reduction of its partials, bias, GELU or residual. */
 struct plan_gemm {
     const struct graph *g;
     uint32_t op;              /* graph operation */
     uint32_t rows, inner, columns;
     uint32_t left, right;     /* graph values */
-    uint32_t source;          /* product whose result reaches `left` through elementwise operations, or
-                               * PROGRAM_NONE: a host input or parameter */
+    uint32_t result;          /* graph value behind the fused operations */
+    uint32_t source;          /* product whose result reaches `left` without another layout, or
+                               * PROGRAM_NONE */
     bool free_input;          /* the host writes the left operand where it is read */
     bool transpose_right;
-    uint32_t n_pointwise;     /* elementwise operations on the result */
+    bool repeated;            /* in the body of a repeat: its coefficients are a sequence */
+    uint8_t format;           /* enum program_format of the operands */
+    uint8_t epilogue;         /* enum program_epilogue */
+    uint32_t bias, residual;  /* graph values */
+    uint32_t n_pointwise;     /* elementwise operations on the result that are not fused */
     struct plan_constraint constraint; /* fields 0 or -1 where free */
 };
 
@@ -31,7 +37,8 @@ struct plan_candidate {
     bool pair_columns, pair_rows; /* pairs of tiles share the left or the right operand */
     bool interleaved;
     uint64_t fixed_cycles; /* all but the left operand's movement */
-    uint64_t in_cycles;    /* in-phase with the left operand in long messages */
+    uint64_t in_cycles;    /* in-phase with the left operand in long messages, casts included */
+    uint64_t convert_cycles; /* of it: bringing a computed left operand into F8 */
     uint64_t product_cycles, partial_cycles, reduce_cycles, pointwise_cycles;
     uint32_t left_bytes, right_bytes, out_bytes, received_bytes, result_bytes;
     uint32_t resident_bytes; /* of the parameter between uses */
@@ -46,9 +53,14 @@ struct plan_set {
     uint64_t evaluations;
 };
 
+/* Columns of one K group. */
+static inline uint32_t plan_group(const struct plan_gemm *m) {
+    return program_micro(m->format);
+}
+
 /* Expected cycles of a phase whose busiest tile moves `items`, in messages of `message_words`. */
 uint64_t plan_phase_cycles(uint64_t items, uint64_t message_words);
-/* All candidates that fit, at most `most`, cheapest first. */
+/* All candidates that fit, at most o->candidates, cheapest first. */
 void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *o,
                           struct arena *arena, struct plan_set *ret);
 /* Cycles of moving `from`'s result to where `to` reads it, together with to's coefficients. */
@@ -57,13 +69,25 @@ uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidat
 /* Receive slots of the in-phase when the left operand takes `left` of them. */
 uint64_t plan_in_items(const struct plan_candidate *c, uint64_t left);
 
-struct plan_path {
+/* The operations of a graph in program order, bodies of repeats in place. */
+struct plan_order {
     const struct graph *g;
-    const struct plan_options *o;
+    uint32_t n_ops, *ops;   /* graph operations; a repeat stands before its body */
+    uint32_t *repeat_of;    /* by position: the repeat whose body it is in, or GRAPH_NONE */
+    bool *fused;            /* by graph operation: part of a product's epilogue */
     uint32_t n_gemms;
-    struct plan_gemm *gemms;
-    struct plan_candidate *chosen; /* [n_gemms] */
+    struct plan_gemm *gemms; /* in program order */
+    uint32_t *gemm_of;      /* by graph operation: index into gemms, or PROGRAM_NONE */
 };
-struct program *plan_build_program(const struct plan_path *path, GError **error);
+bool plan_find(struct plan_order *p, const struct graph *g, const struct plan_options *o,
+               struct arena *arena, GError **error);
+bool plan_refuse(const struct graph_op *op, const char *why, GError **error);
+/* The value behind the invariant arguments of repeats. */
+uint32_t plan_resolve(const struct graph *g, uint32_t value);
+/* Last axis = columns, all others flattened into rows. */
+void plan_matrix(const struct graph_shape *s, uint32_t *ret_rows, uint32_t *ret_columns);
+
+struct program *plan_build_program(const struct plan_order *p, const struct plan_options *o,
+                                   const struct plan_candidate *chosen, GError **error);
 
 #endif

@@ -50,7 +50,8 @@ struct price {
 
 static uint64_t product_cycles(struct price *p, const struct plan_candidate *c) {
     const struct kernel_spec spec = {
-        KERNEL_GEMM_F16, {c->local_rows, c->local_inner, c->local_columns, 0, c->interleaved}};
+        p->m->format == PROGRAM_F16 ? KERNEL_GEMM_F16 : KERNEL_GEMM_F8,
+        {c->local_rows, c->local_inner, c->local_columns, 0, c->interleaved}};
     const uint64_t key = ((uint64_t)c->local_rows << 41) ^ ((uint64_t)c->local_inner << 21) ^
                          ((uint64_t)c->local_columns << 1) ^ c->interleaved;
     const uint64_t *known = g_hash_table_lookup(p->products, &key);
@@ -62,8 +63,8 @@ static uint64_t product_cycles(struct price *p, const struct plan_candidate *c) 
 }
 
 /* The matrix unit alone: four slots a row and group on the busiest worker. */
-static uint64_t product_bound(const struct plan_candidate *c) {
-    const uint64_t groups = (uint64_t)(c->local_inner / 16) * (c->local_columns / 16);
+static uint64_t product_bound(const struct plan_gemm *m, const struct plan_candidate *c) {
+    const uint64_t groups = (uint64_t)(c->local_inner / plan_group(m)) * (c->local_columns / 16);
     return groups * 4 * TARGET_LANE_CYCLES * ceil_div_u32(c->local_rows, TARGET_N_WORKERS);
 }
 
@@ -84,8 +85,9 @@ static void map_tiles(const struct plan_gemm *m, struct plan_candidate *c, bool 
 }
 
 static void set_memory(const struct plan_gemm *m, struct plan_candidate *c) {
-    c->left_bytes = 2 * c->local_rows * c->local_inner;
-    c->right_bytes = 2 * c->local_inner * c->local_columns;
+    const uint32_t bytes = program_format_bytes(m->format);
+    c->left_bytes = bytes * c->local_rows * c->local_inner;
+    c->right_bytes = bytes * c->local_inner * c->local_columns;
     c->out_bytes = 2 * c->local_rows * c->local_columns;
     c->result_bytes = c->k > 1 ? align_up_u32(ceil_div_u32(c->out_bytes, c->k), 32) : 0;
     c->received_bytes = c->result_bytes * (c->k - 1);
@@ -97,24 +99,60 @@ static void set_memory(const struct plan_gemm *m, struct plan_candidate *c) {
     c->peak_bytes = MAX(during, after);
     const uint32_t held = c->home == PLAN_HOME_INSIDE ? c->right_bytes : 0;
     c->interleaved_bytes = MAX(c->right_bytes + c->out_bytes, held + c->out_bytes + c->received_bytes);
-    (void)m;
+}
+
+static uint32_t epilogue_bits(const struct plan_gemm *m) {
+    return (m->epilogue & PROGRAM_EPILOGUE_BIAS ? KERNEL_EPILOGUE_BIAS : 0) |
+           (m->epilogue & PROGRAM_EPILOGUE_GELU ? KERNEL_EPILOGUE_GELU : 0) |
+           (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL ? KERNEL_EPILOGUE_RESIDUAL : 0);
+}
+
+/* The reduction with its epilogue on the owned window. A window that is cut at panel borders takes two
+ * calls, of which the second one has at least one vector. */
+static uint64_t reduction_cycles(const struct plan_gemm *m, const struct plan_candidate *c,
+                                 uint32_t owned) {
+    if (!m->epilogue) {
+        const struct kernel_spec reduce = {KERNEL_REDUCE_F16, {c->k, owned}};
+        return c->k > 1 ? kernel_cycles(&reduce) : 0;
+    }
+    const uint32_t rows32 = owned / 16, height = c->local_rows;
+    const struct kernel_spec whole = {
+        KERNEL_REDUCE_PANELS,
+        {c->k, MIN(rows32, height), 16 * MAX(rows32 / height, 1), epilogue_bits(m)}};
+    const struct kernel_spec rest = {KERNEL_REDUCE_PANELS, {c->k, 1, 16, epilogue_bits(m)}};
+    const bool cut = c->k > 1 && c->local_columns / 16 % c->k;
+    return kernel_cycles(&whole) + (cut ? kernel_cycles(&rest) : 0);
+}
+
+/* Bringing a computed left operand into F8: to boxes on the readers, the cast there. */
+static uint64_t conversion_cycles(const struct plan_gemm *m, const struct plan_candidate *c) {
+    if (m->format == PROGRAM_F16 || m->free_input) return 0;
+    const uint32_t groups = c->local_inner / 32, columns = MIN(groups, c->c);
+    const uint32_t rows = ceil_div_u32(c->local_rows, MAX(c->c / columns, 1));
+    const uint32_t width = 32 * ceil_div_u32(groups, columns);
+    const struct kernel_spec cast = {KERNEL_CAST_PANELS, {rows, width, 0}};
+    return plan_phase_cycles((uint64_t)rows * width / 2, rows * 8) + kernel_cycles(&cast);
 }
 
 static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
-    c->product_cycles = product_bound(c);
+    c->product_cycles = product_bound(m, c);
     const uint32_t owned = c->k > 1 ? c->result_bytes / 2 : c->out_bytes / 2;
-    c->partial_cycles = c->reduce_cycles = c->pointwise_cycles = 0;
+    c->partial_cycles = c->pointwise_cycles = 0;
     if (c->k > 1) {
-        const struct kernel_spec reduce = {KERNEL_REDUCE_F16, {c->k, owned}};
-        c->partial_cycles = plan_phase_cycles(c->received_bytes / 4, c->result_bytes / 4);
-        c->reduce_cycles = kernel_cycles(&reduce);
+        const bool residual = m->epilogue & PROGRAM_EPILOGUE_RESIDUAL;
+        const uint64_t bytes = c->received_bytes + (residual ? c->result_bytes : 0);
+        c->partial_cycles = plan_phase_cycles(bytes / 4, c->result_bytes / 4);
+    } else if (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL) {
+        c->partial_cycles = plan_phase_cycles(c->out_bytes / 4, 64);
     }
+    c->reduce_cycles = reduction_cycles(m, c, owned);
     if (m->n_pointwise) {
         const struct kernel_spec gelu = {KERNEL_GELU_F16, {owned}};
         c->pointwise_cycles = m->n_pointwise * kernel_cycles(&gelu);
     }
+    c->convert_cycles = conversion_cycles(m, c);
     const uint64_t items = plan_in_items(c, m->free_input ? 0 : left_items(c));
-    c->in_cycles = plan_phase_cycles(items, UINT32_MAX);
+    c->in_cycles = plan_phase_cycles(items, UINT32_MAX) + c->convert_cycles;
     c->fixed_cycles =
         c->product_cycles + c->partial_cycles + c->reduce_cycles + c->pointwise_cycles;
 }
@@ -144,11 +182,12 @@ static bool fits(struct price *p, const struct plan_candidate *c) {
 
 static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
     const struct plan_gemm *m = p->m;
-    const uint32_t column_groups = ceil_div_u32(m->columns, 16), inner_groups = ceil_div_u32(m->inner, 16);
+    const uint32_t group = plan_group(m), inner_groups = ceil_div_u32(m->inner, group);
+    const uint32_t column_groups = ceil_div_u32(m->columns, 16);
     struct plan_candidate x = {.r = r, .c = c, .k = k,
                                .local_rows = ceil_div_u32(m->rows, r),
                                .local_columns = 16 * ceil_div_u32(column_groups, c),
-                               .local_inner = 16 * ceil_div_u32(inner_groups, k)};
+                               .local_inner = group * ceil_div_u32(inner_groups, k)};
     /* Every tile of a result block owns a window of at least one 32-byte row. */
     const uint64_t rows32 = (uint64_t)(m->rows / r) * (column_groups / c);
     if (rows32 < k) return;
@@ -159,6 +198,7 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
         x.interleaved = !(variant & 4);
         if (rows_fast && (r % 2 || r == 1)) continue;
         if (x.home == PLAN_HOME_APART && r == 1) continue;
+        if (x.home == PLAN_HOME_INSIDE && r > 1 && m->repeated) continue;
         if (m->constraint.memory == PROGRAM_STANDARD && x.interleaved) continue;
         if (m->constraint.memory == PROGRAM_INTERLEAVED && !x.interleaved) continue;
         map_tiles(m, &x, rows_fast);
@@ -210,7 +250,7 @@ static bool smallest(uint32_t units, uint32_t n) {
 
 static void enumerate(struct price *p) {
     const struct plan_gemm *m = p->m;
-    const uint32_t columns = ceil_div_u32(m->columns, 16), inner = ceil_div_u32(m->inner, 16);
+    const uint32_t columns = ceil_div_u32(m->columns, 16), inner = ceil_div_u32(m->inner, plan_group(m));
     const struct plan_constraint *f = &m->constraint;
     if (f->rows) {
         if (f->rows <= m->rows && f->columns <= columns && f->inner <= inner &&
@@ -254,8 +294,9 @@ void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *
 /* Number of messages that a receiver of `to` gets for one of its K parts: its rows times its panels
  * cut by the source's row parts and windows. Counted for the first part, which is the largest. */
 static uint64_t edge_messages(const struct plan_gemm *mf, const struct plan_candidate *from,
-                              const struct plan_candidate *to) {
+                              const struct plan_gemm *mt, const struct plan_candidate *to) {
     const uint32_t panels_from = from->local_columns / 16, panels = to->local_inner / 16;
+    if (mt->format != PROGRAM_F16) return to->c; /* boxes on the readers, see conversion_cycles */
     uint64_t n = 0;
     for (uint32_t panel = 0; panel < panels; panel++)
         for (uint32_t row = 0; row < to->local_rows;) {
@@ -275,7 +316,7 @@ static uint64_t edge_messages(const struct plan_gemm *mf, const struct plan_cand
 
 uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidate *from,
                           const struct plan_gemm *mt, const struct plan_candidate *to) {
-    (void)mt;
     const uint64_t items = plan_in_items(to, left_items(to));
-    return plan_phase_cycles(items, to->left_bytes / 4 / edge_messages(mf, from, to));
+    return plan_phase_cycles(items, to->left_bytes / 4 / edge_messages(mf, from, mt, to)) +
+           to->convert_cycles;
 }

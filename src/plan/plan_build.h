@@ -1,0 +1,52 @@
+/* The program under construction: where every graph value is held, and placing one in the layout that
+ * an operation wants. */
+#ifndef IPU_PLAN_BUILD_H
+#define IPU_PLAN_BUILD_H
+
+#include "plan/plan_internal.h"
+
+/* A graph value in matrix form is element map(b, r, c) of a program value. */
+struct held {
+    uint32_t value; /* PROGRAM_NONE: not made yet (a source) */
+    struct program_map map;
+};
+
+struct build {
+    const struct plan_order *order;
+    const struct plan_options *o;
+    const struct plan_candidate *chosen;
+    const struct graph *g;
+    struct program *p;
+    struct held *held;  /* by graph value */
+    uint32_t repeat;    /* of the program, whose body is open; PROGRAM_NONE outside */
+    uint32_t count;     /* of that repeat */
+    GArray *iterated;   /* program_iterated of that repeat */
+    GHashTable *names;
+    GError **error;
+};
+
+struct program_layout build_layout(uint8_t format, uint8_t order, uint8_t memory);
+static inline void build_axis(struct program_layout *l, uint32_t a, uint32_t count, uint32_t stride) {
+    l->count[a] = count;
+    l->stride[a] = count > 1 ? stride : 0;
+}
+/* The name itself, or name.2, name.3, ... */
+const char *build_name(struct build *b, const char *name);
+bool build_is_source(const struct build *b, uint32_t graph_value);
+void build_hold(struct build *b, uint32_t graph_value, uint32_t value);
+
+/* A host tensor stored in the layout of *like (its name, role and tensor are set here; tensor.step may
+ * be given). In a repeat's body an iterated argument becomes a sequence. Not recorded as held. */
+uint32_t build_source(struct build *b, uint32_t graph_value, const struct program_value *like);
+uint32_t build_copy(struct build *b, const struct graph_op *op, const char *reason,
+                    const struct held *from, const struct program_value *to);
+/* The value in the layout of *want: itself, a copy, or a source: `direct` ones are stored in that
+ * layout, others once, spread over the tiles. */
+uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_value,
+                     const struct program_value *want, bool direct);
+uint32_t build_compute(struct build *b, const struct program_op *op, const struct program_value *v);
+
+bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
+bool build_attention(struct build *b, const struct graph_op *op);
+
+#endif
