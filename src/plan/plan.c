@@ -122,6 +122,27 @@ static void report(const struct search *s, const struct plan_candidate *chosen,
     }
 }
 
+/* Operand formats of products; host tensors that are stored in F8 alone. */
+static void set_precision(const struct search *s, const struct graph *g, struct plan_result *ret) {
+    struct arena *arena = ret->program->arena;
+    struct reference_op *ops = arena_new_array(arena, struct reference_op, g->n_ops + 1);
+    struct reference_format *values = arena_new_array(arena, struct reference_format, g->n_values + 1);
+    const struct reference_format f8 = {GRAPH_F8_F143, (int8_t)s->o->fp8_exponent};
+    for (uint32_t i = 0; i < s->p.n_gemms; i++) {
+        const struct plan_gemm *m = &s->p.gemms[i];
+        if (m->format == PROGRAM_F16) continue;
+        ops[m->op].operand[0] = ops[m->op].operand[1] = f8;
+    }
+    for (uint32_t i = 0; i < ret->program->n_values; i++) {
+        const struct program_value *v = &ret->program->values[i];
+        if (v->role != PROGRAM_INPUT && v->role != PROGRAM_PARAMETER) continue;
+        if (v->layout.format == PROGRAM_F16) continue;
+        const uint32_t t = graph_find_value(g, v->tensor.name);
+        values[t] = (struct reference_format){GRAPH_F8_F143, v->layout.exponent};
+    }
+    ret->precision = (struct reference_precision){g->n_ops, ops, values};
+}
+
 static enum plan_status run(struct search *s, const struct graph *g, struct plan_result *ret) {
     if (!plan_find(&s->p, g, s->o, s->arena, s->error)) return PLAN_ERROR;
     for (uint32_t i = 0; i < s->p.n_gemms; i++)
@@ -145,6 +166,7 @@ static enum plan_status run(struct search *s, const struct graph *g, struct plan
     ret->program = plan_build_program(&s->p, s->o, chosen, s->error);
     if (!ret->program) return PLAN_ERROR;
     report(s, chosen, ret);
+    set_precision(s, g, ret);
     return PLAN_OK;
 }
 

@@ -14,6 +14,7 @@
 
 #include "graph/graph.h"
 #include "program/program.h"
+#include "reference/reference.h"
 
 /* --gemm-plan-constraint (compiler 2.3):
  * OP:ROWSxCOLUMNSxINNER[:RRxRC[:COLUMNBLOCK[:standard|interleaved[:normal|swapped
@@ -78,6 +79,7 @@ struct plan_result {
     uint64_t evaluations;
     uint32_t n_products;
     struct plan_product *products; /* in the program's arena */
+    struct reference_precision precision; /* what the reference is to round; in the program's arena */
     struct plan_infeasible infeasible; /* PLAN_INFEASIBLE; strings live as long as the graph */
 };
 /* PLAN_ERROR sets *error; otherwise *ret is filled. */

@@ -289,6 +289,7 @@ static bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *a
             return plan_refuse(op, "a carried value must be a computed value", b->error);
         struct program_value v = b->p->values[in->value]; /* takes the yield's layout below */
         v.name = b->g->values[body->arguments[i]].name;
+        if (b->final) v.layout = b->carried_layout[body->arguments[i]];
         v.role = PROGRAM_LOCAL;
         v.inside = PROGRAM_NONE;
         v.tensor = (struct program_tensor){0};
@@ -309,7 +310,7 @@ static bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *a
         if (y->value == PROGRAM_NONE || !is_identity(&y->map))
             return plan_refuse(op, "a yield must be a computed value", b->error);
         carried[i].yield = y->value;
-        b->p->values[carried[i].argument].layout = b->p->values[y->value].layout;
+        b->carried_layout[body->arguments[i]] = b->p->values[y->value].layout;
         build_hold(b, op->results[i], carried[i].argument);
     }
     made->n_carried = r->n_carried;
@@ -370,22 +371,39 @@ static bool mark_outputs(struct build *b) {
     return true;
 }
 
+static struct program *build_pass(struct build *b) {
+    const struct graph *g = b->g;
+    b->p = program_new(g->name, b->o->n_tiles);
+    b->held = arena_new_array(b->p->arena, struct held, g->n_values);
+    b->repeat = PROGRAM_NONE;
+    b->iterated = g_array_new(FALSE, FALSE, sizeof(struct program_iterated));
+    b->names = g_hash_table_new(g_str_hash, g_str_equal);
+    for (uint32_t i = 0; i < g->n_values; i++)
+        b->held[i] = (struct held){PROGRAM_NONE, program_map_identity()};
+    uint32_t at = 0;
+    const bool ok = build_ops(b, &at, GRAPH_NONE) && mark_outputs(b);
+    g_array_free(b->iterated, TRUE);
+    g_hash_table_destroy(b->names);
+    if (ok) return b->p;
+    program_free(b->p);
+    return NULL;
+}
+
+/* A carried argument has the layout of its yield, which is known when the body is built: graphs with
+ * repeats are built twice. No yield's layout depends on its argument's. */
 struct program *plan_build_program(const struct plan_order *order, const struct plan_options *o,
                                    const struct plan_candidate *chosen, GError **error) {
     const struct graph *g = order->g;
-    struct program *p = program_new(g->name, o->n_tiles);
-    struct build b = {.order = order, .o = o, .chosen = chosen, .g = g, .p = p, .error = error,
-                      .held = arena_new_array(p->arena, struct held, g->n_values),
-                      .repeat = PROGRAM_NONE,
-                      .iterated = g_array_new(FALSE, FALSE, sizeof(struct program_iterated)),
-                      .names = g_hash_table_new(g_str_hash, g_str_equal)};
-    for (uint32_t i = 0; i < g->n_values; i++)
-        b.held[i] = (struct held){PROGRAM_NONE, program_map_identity()};
-    uint32_t at = 0;
-    const bool ok = build_ops(&b, &at, GRAPH_NONE) && mark_outputs(&b);
-    g_array_free(b.iterated, TRUE);
-    g_hash_table_destroy(b.names);
-    if (ok) return p;
-    program_free(p);
-    return NULL;
+    struct arena *scratch = arena_new();
+    struct build b = {.order = order, .o = o, .chosen = chosen, .g = g, .error = error,
+                      .carried_layout = arena_new_array(scratch, struct program_layout, g->n_values + 1),
+                      .final = g->n_blocks == 1};
+    struct program *p = build_pass(&b);
+    if (p && !b.final) {
+        program_free(p);
+        b.final = true;
+        p = build_pass(&b);
+    }
+    arena_free(scratch);
+    return p;
 }

@@ -22,6 +22,9 @@ struct build {
     uint32_t count;     /* of that repeat */
     GArray *iterated;   /* program_iterated of that repeat */
     GHashTable *names;
+    /* Layouts of carried arguments, by graph value: those of the yields, known after a first pass. */
+    struct program_layout *carried_layout;
+    bool final; /* second pass */
     GError **error;
 };
 

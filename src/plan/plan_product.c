@@ -45,6 +45,7 @@ struct price {
     struct plan_set *set;
     GArray *found; /* plan_candidate, product_cycles a lower bound */
     uint32_t left_limit;
+    bool any_use; /* grids that leave most tiles idle, too */
     GHashTable *products; /* price_key -> cycles: variants of a grid share the product */
 };
 
@@ -260,7 +261,7 @@ static void enumerate(struct price *p) {
         /* A grid that uses less than a third of the tiles is never best unless the work is that small;
          * the largest possible use is what then counts. */
         const uint64_t possible = (uint64_t)m->rows * columns * inner;
-        const uint64_t least = MIN(possible, p->o->n_tiles) / 3;
+        const uint64_t least = p->any_use ? 1 : MIN(possible, p->o->n_tiles) / 3;
         for (uint32_t r = 1; r <= MIN(m->rows, p->o->n_tiles); r++) {
             if (!smallest(m->rows, r)) continue;
             for (uint32_t c = 1; c <= MIN(columns, p->o->n_tiles / r); c++) {
@@ -281,8 +282,9 @@ void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *
     /* The limit of a free input is a preference: dropped when nothing is left. */
     p.left_limit = m->free_input ? o->free_input_bytes : UINT32_MAX;
     enumerate(&p);
-    if (p.found->len == 0 && m->free_input) {
-        p.left_limit = UINT32_MAX;
+    for (uint32_t relax = 0; relax < 2 && p.found->len == 0; relax++) {
+        p.any_use = true;
+        if (relax) p.left_limit = UINT32_MAX;
         enumerate(&p);
     }
     ret->candidates = arena_new_array(arena, struct plan_candidate, o->candidates);

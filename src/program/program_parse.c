@@ -276,7 +276,10 @@ static bool parse_line(struct parser *s, struct open_repeat *o) {
     o->r = (struct program_repeat){0};
     o->index = PROGRAM_NONE;
     o->open = true;
-    return read_u32s(s, "count", &o->r.count, 1) && read_provenance(s, &o->op);
+    if (!read_u32s(s, "count", &o->r.count, 1) || !read_provenance(s, &o->op)) return false;
+    o->op.operation = arena_strdup(s->p->arena, o->op.operation); /* the line's words go */
+    o->op.reason = arena_strdup(s->p->arena, o->op.reason);
+    return true;
 }
 
 static bool resolve_inside(struct parser *s) {
