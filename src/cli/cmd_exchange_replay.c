@@ -65,8 +65,12 @@ static void print_text(const struct replay *r, int64_t max_faults) {
         if (q->count[k] > 0)
             printf("%8u x %u (%s) %s\n", q->count[k], fabric_conditions[k].number,
                    fabric_conditions[k].id, fabric_conditions[k].text);
-    printf("%s: %s\n", r->check ? "deliveries as in the problem" : "no problem to compare with",
-           passed(r) ? "passed" : "FAILED");
+    const char *what = r->check ? "every word delivered, nothing else written"
+                                : "executed without fault, no problem to compare with";
+    if (passed(r))
+        printf("passed: %s\n", what);
+    else
+        printf("FAILED: for the reasons above\n");
 }
 
 static void print_json(const struct replay *r) {

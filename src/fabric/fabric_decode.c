@@ -366,7 +366,7 @@ static void leave_row(struct walk *w, struct fabric_tile *t) {
 static void pack_lines(struct walk *w) {
     struct control *to = w->f->controls + w->p->first_control;
     for (uint32_t k = 0; k < N_TIMELINES; k++) {
-        memcpy(to, w->lines[k], w->counts[k] * sizeof *to);
+        if (w->counts[k] > 0) memcpy(to, w->lines[k], w->counts[k] * sizeof *to);
         w->p->line[k] = (struct timeline){(uint32_t)(to - w->f->controls), w->counts[k]};
         to += w->counts[k];
     }
