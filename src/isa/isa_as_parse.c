@@ -108,13 +108,13 @@ static bool register_operand(struct as *as, struct as_cursor *c, struct as_opera
     }
     if (name != NULL && csr_operand(as, name, op)) return true;
     static const char *const names[] = {
-        "mzero", "azero", "azeros", "bp", "fp", "lr", "sp", "mworker_base", "mvertex_base",
-#define ISA_CSR(name, ...) #name,
+        "$mzero", "$azero", "$azeros", "$bp", "$fp", "$lr", "$sp", "$mworker_base", "$mvertex_base",
+#define ISA_CSR(name, ...) "$" #name,
 #include "isa/isa_csr.def"
 #undef ISA_CSR
     };
-    as_error(as, op->loc, ISA_REG_NAME, as_text(as, begin, c->p),
-             as_suggest(as, name != NULL ? name : "", names, ARRAY_LEN(names)));
+    const char *written = as_text(as, begin, c->p);
+    as_error(as, op->loc, ISA_REG_NAME, written, as_suggest(as, written, names, ARRAY_LEN(names)));
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* Objects, images and words as text: sections, symbols, disassembly with labels, source lines and
  * relocations, data in hexadecimal. Words that are no instruction are printed as .word. */
 #include "isa/isa_asm.h"
+#include "isa/isa_exch.h"
 
 #include "target/target.h"
 
@@ -37,6 +38,45 @@ static void print_line(GString *out, const struct view *v, uint32_t address) {
                                    v->lines[i].line);
 }
 
+static void print_sending(GString *out, const struct isa_exch *e) {
+    const uint32_t item = e->sctl & ISA_SCTL_64 ? 8 : 4;
+    g_string_append_printf(out, "%u items from 0x%x,", e->n, e->address * item);
+    g_string_append(out, e->sctl & ISA_SCTL_DIR1 ? " direction 1" : "");
+    g_string_append(out, e->sctl & ISA_SCTL_DIR2 ? " direction 2" : "");
+}
+
+/* What the fields of an instruction of exchange rows mean. */
+static void print_exchange(GString *out, const struct isa_exch *e) {
+    static const char *const pics[] = {"pointer", "format"};
+    static const char *const controls[] = {"mux", "pair mux", "pointer", "format"};
+    const uint32_t scale =
+        (e->kind == ISA_EXCH_SENDPIC ? e->sel == ISA_CSEL_PTR : e->sel == ISA_PIC_PTR) ? 4 : 1;
+    switch (e->kind) {
+    case ISA_EXCH_DELAYPIC:
+        g_string_append_printf(out, "  // %s 0x%x", pics[e->sel], e->value * scale);
+        break;
+    case ISA_EXCH_DELAYXPIC:
+        g_string_append_printf(out, "  // %s 0x%x", controls[e->sel], e->value);
+        break;
+    case ISA_EXCH_SENDPIC:
+        g_string_append_printf(out, "  // %s 0x%x", controls[e->sel], e->value * scale);
+        break;
+    case ISA_EXCH_SEND:
+        g_string_append(out, "  // ");
+        print_sending(out, e);
+        break;
+    case ISA_EXCH_SENDPICP:
+        g_string_append_printf(out, "  // %s 0x%x, %smux 0x%x", pics[e->sel], e->value * scale,
+                               e->pair ? "pair " : "", e->mux);
+        if (e->sctl == 0) break;
+        g_string_append(out, ", ");
+        print_sending(out, e);
+        break;
+    default:
+        break;
+    }
+}
+
 /* One instruction, bundle or word; the number of words taken. */
 static uint32_t print_one(GString *out, const uint32_t *words, size_t n, uint32_t address,
                           const struct isa_print *options) {
@@ -49,6 +89,10 @@ static uint32_t print_one(GString *out, const uint32_t *words, size_t n, uint32_
     if (known) isa_slot_print(out, &slot, options);
     else g_string_append_printf(out, ".word 0x%08x", words[0]);
     if (e != ISA_SLOT_OK) g_string_append_printf(out, "  // %s", isa_slot_error_text(e));
+    if (known && isa_form(slot.main.op)->kind == ISA_KIND_EXCH) {
+        const struct isa_exch x = isa_exch_decode(words, n);
+        print_exchange(out, &x);
+    }
     return used;
 }
 

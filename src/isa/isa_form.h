@@ -40,4 +40,7 @@ bool isa_operand_field(const struct isa_operand *operand, int64_t value, uint32_
 /* Range of an immediate in the units of struct isa_insn, for messages. */
 void isa_operand_range(const struct isa_operand *operand, int64_t *ret_min, int64_t *ret_max);
 
+/* "; did you mean 'x'?" for the names within two edits of `name`, or ""; to be g_free'd. */
+char *isa_suggest(const char *name, const char *const *names, size_t n);
+
 #endif

@@ -3,6 +3,7 @@
  * the order of the objects, each in the first group that fits: a place of the layout, text, data;
  * then relocations are applied (isa 8.9). Cost: linear in symbols, relocations and bytes, plus
  * sorting. */
+#include "isa/isa_form.h"
 #include "isa/isa_obj.h"
 
 #include "target/target.h"
@@ -49,6 +50,10 @@ static void fail(struct link *l, const char *file, uint32_t code, const char *fo
     fail((l), (file), DIAG_##name, DIAG_TEXT_##name, ##__VA_ARGS__)
 
 /* --- Names. --- */
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static struct isa_symbol *symbol_of(const struct link *l, uint32_t object, uint32_t symbol) {
     return &g_array_index(l->objects[object]->symbols, struct isa_symbol, symbol);
@@ -288,6 +293,19 @@ static bool patch(uint8_t *p, uint8_t type, int64_t value) {
     return false;
 }
 
+/* What may have been meant by an undefined name, and where it is needed. */
+static char *undefined_text(const struct link *l, const struct isa_symbol *s,
+                            const struct input *in, uint32_t offset) {
+    guint n;
+    char **names = (char **)g_hash_table_get_keys_as_array(l->globals, &n);
+    qsort(names, n, sizeof(names[0]), compare_names);
+    char *meant = isa_suggest(s->name, (const char *const *)names, n);
+    char *text = g_strdup_printf(" (needed at %s+0x%x)%s", in->section->name, offset, meant);
+    g_free(meant);
+    g_free(names);
+    return text;
+}
+
 static void relocate(struct link *l, const struct input *in, uint8_t *bytes) {
     for (uint32_t i = 0; i < in->section->relocs->len; i++) {
         const struct isa_reloc *r = &g_array_index(in->section->relocs, struct isa_reloc, i);
@@ -296,7 +314,7 @@ static void relocate(struct link *l, const struct input *in, uint8_t *bytes) {
         uint32_t address = 0;
         const bool found = resolve(l, in->object, r->symbol, &g) && address_of(l, &g, &address);
         if (!found && s->binding != ISA_WEAK) {
-            char *where = g_strdup_printf(" (needed at %s+0x%x)", in->section->name, r->offset);
+            char *where = undefined_text(l, s, in, r->offset);
             link_fail(l, l->objects[in->object]->name, ISA_UNDEFINED, s->name, where);
             g_free(where);
             continue;

@@ -136,3 +136,48 @@ const char *const *isa_mnemonics(size_t *ret_n) {
     *ret_n = n_mnemonics;
     return mnemonics;
 }
+
+/* --- Suggestions. --- */
+
+/* Edit distance with neighbours swapped counting one; stops mattering above `limit`. */
+static uint32_t distance(const char *a, const char *b, uint32_t limit) {
+    const size_t n = strlen(a), m = strlen(b);
+    if (n > 40 || m > 40 || (n > m ? n - m : m - n) > limit) return limit + 1;
+    uint32_t rows[3][42];
+    for (uint32_t j = 0; j <= m; j++) rows[0][j] = j;
+    for (uint32_t i = 1; i <= n; i++) {
+        uint32_t *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (uint32_t j = 1; j <= m; j++) {
+            uint32_t d = last[j - 1] + (a[i - 1] != b[j - 1]);
+            if (last[j] + 1 < d) d = last[j] + 1;
+            if (now[j - 1] + 1 < d) d = now[j - 1] + 1;
+            const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && before[j - 2] + 1 < d) d = before[j - 2] + 1;
+            now[j] = d;
+        }
+    }
+    return rows[n % 3][m];
+}
+
+char *isa_suggest(const char *name, const char *const *names, size_t n) {
+    enum { MAX_SHOWN = 3 };
+    const uint32_t limit = strlen(name) <= 3 ? 1 : 2;
+    for (uint32_t d = 0; d <= limit; d++) {
+        const char *found[MAX_SHOWN];
+        uint32_t n_found = 0;
+        for (size_t i = 0; i < n && n_found < MAX_SHOWN; i++)
+            if (distance(name, names[i], limit) == d) found[n_found++] = names[i];
+        if (n_found == 0) continue;
+        GString *s = g_string_new("; did you mean ");
+        for (uint32_t i = 0; i < n_found; i++)
+            g_string_append_printf(s, "%s'%s'",
+                                   i == 0             ? ""
+                                   : i + 1 == n_found ? " or "
+                                                      : ", ",
+                                   found[i]);
+        g_string_append_c(s, '?');
+        return g_string_free(s, FALSE);
+    }
+    return g_strdup("");
+}

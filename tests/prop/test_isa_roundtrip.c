@@ -1,6 +1,7 @@
 /* Round trips over all forms with random operands: encode and decode, print and assemble; random
  * words decode and re-encode to themselves or are refused. The seed is GLib's (--seed). */
 #include "isa/isa_asm.h"
+#include "isa/isa_exch.h"
 #include "isa/isa_form.h"
 
 #include <string.h>
@@ -186,6 +187,32 @@ static void test_sendpicp(void) {
     }
 }
 
+/* The reader of rows and the decoder agree on every field of the exchange instructions. */
+static void test_rows(void) {
+    static const struct {
+        enum isa_op op;
+        enum isa_exch_kind kind;
+    } kinds[] = {{ISA_OP_DELAY, ISA_EXCH_DELAY},         {ISA_OP_DELAYPIC, ISA_EXCH_DELAYPIC},
+                 {ISA_OP_DELAYXPIC, ISA_EXCH_DELAYXPIC}, {ISA_OP_SEND, ISA_EXCH_SEND},
+                 {ISA_OP_SENDOFF, ISA_EXCH_SENDOFF},     {ISA_OP_SENDPIC, ISA_EXCH_SENDPIC},
+                 {ISA_OP_SENDPICP, ISA_EXCH_SENDPICP}};
+    for (uint32_t k = 0; k < 7000; k++) {
+        const struct isa_insn x = random_insn(kinds[k % 7].op);
+        uint32_t w[2];
+        isa_encode(&x, w);
+        const struct isa_exch e = isa_exch_decode(w, 2);
+        g_assert_cmpint(e.kind, ==, kinds[k % 7].kind);
+        g_assert_cmpuint(e.n_words, ==, x.n_words);
+        const bool sends = x.op == ISA_OP_SEND || x.op == ISA_OP_SENDOFF;
+        const bool both = x.op == ISA_OP_SENDPICP;
+        g_assert_cmpuint(e.n, ==, x.imm2);
+        g_assert_cmpuint(e.sctl, ==, x.sctl);
+        g_assert_cmpuint(e.sel, ==, x.sel);
+        g_assert_cmpint(sends || both ? (int32_t)e.address : (int32_t)e.value, ==, x.imm);
+        if (both) g_assert_true(e.value == x.p18 && (e.pair << 13 | e.mux) == x.x14);
+    }
+}
+
 static void test_objects(void) {
     static const char text[] =
         ".globl f\n.weak w\n.text\nf: call $m10, g\nsetzi $m0, data+4\n.section .text.b,\"ax\"\n"
@@ -229,6 +256,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/isa/roundtrip/text", test_print_assemble);
     g_test_add_func("/isa/roundtrip/bundles", test_bundles);
     g_test_add_func("/isa/roundtrip/sendpicp", test_sendpicp);
+    g_test_add_func("/isa/roundtrip/rows", test_rows);
     g_test_add_func("/isa/roundtrip/objects", test_objects);
     return g_test_run();
 }
