@@ -153,3 +153,51 @@ const struct kernel_family kernel_family_NORMALISE_PANELS = {.describe = normali
                                                              .cycles = normalise_cycles,
                                                              .scalars = normalise_scalars,
                                                              .symbol = normalise_symbol};
+
+/* --- Softmax of whole rows (device/softmax_f16.S): rows, keys, valid, scale (half bits). --- */
+
+enum { SOFTMAX_SETUP = 31, SOFTMAX_ROW = 31, SOFTMAX_RAGGED = 26 };
+
+static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                             GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 2000, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 16, 4080, 16, error)) return false;
+    if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
+    if (spec->p[3] == 0 || spec->p[3] >= 0x7c00)
+        return kernel_refuse(spec, 3, "scale", "the bits of a positive finite half", error);
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       KERNEL_F32);
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    ret->alias[0] = 1 << 2;
+    ret->useful_work = (uint64_t)spec->p[0] * (4 * spec->p[2] + 5);
+    return true;
+}
+
+/* With two slots per exponential. */
+static uint64_t softmax_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t full = spec->p[2] / 16, ragged = spec->p[2] % 16;
+    const uint32_t zeros = spec->p[1] / 16 - full - (ragged != 0);
+    uint32_t row = SOFTMAX_ROW + 4 * zeros;
+    if (full) row += 4 + (4 + 18 + 8) * full;
+    if (ragged) row += SOFTMAX_RAGGED + (2 + 9) * (ragged / 4) + 3 - ragged / 4;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        slots[w] = rows ? SOFTMAX_SETUP + rows * row : MAX_IDLE;
+    }
+    return kernel_time_single(lane, 7, slots);
+}
+
+static uint32_t softmax_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    const uint32_t full = spec->p[2] / 16, ragged = spec->p[2] % 16;
+    ret[0] = spec->p[0];
+    ret[1] = full;
+    ret[2] = ragged | (spec->p[1] / 16 - full - (ragged != 0)) << 8;
+    ret[3] = spec->p[3] ^ 0x8000;
+    return 4;
+}
+
+const struct kernel_family kernel_family_SOFTMAX_F16 = {
+    .describe = softmax_describe, .cycles = softmax_cycles, .scalars = softmax_scalars};

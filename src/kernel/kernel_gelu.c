@@ -40,3 +40,110 @@ static uint32_t gelu_scalars(const struct kernel_spec *spec, uint32_t *ret) {
 
 const struct kernel_family kernel_family_GELU_F16 = {
     .describe = gelu_describe, .cycles = gelu_cycles, .scalars = gelu_scalars};
+
+/* --- Bias + GELU (device/bias_gelu_f16.S). Parameters: rows, width, narrow. --- */
+
+enum { BIAS_SETUP = 20, BIAS_ROW = 11, PAIRS_ROW = 8, PAIR = 14, WORDS = 17, BIAS_IDLE = 10 };
+
+static bool bias_is_wide(const struct kernel_spec *spec) {
+    return !spec->p[2] && spec->p[1] % 4 == 0;
+}
+
+static bool bias_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                          GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 2, 1 << 16, 2, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    const uint32_t align = bias_is_wide(spec) ? 8 : 4;
+    kernel_operand_add(ret, 2 * n, align, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * n, align, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], align, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
+    ret->useful_work = 3 * n + n / 4;
+    return true;
+}
+
+static uint64_t bias_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const bool quads = spec->p[1] % 4 == 0;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t share = kernel_share(spec->p[1] / (quads ? 4 : 2), w);
+        const uint32_t row = bias_is_wide(spec) ? BIAS_ROW + 10 * share
+                                                : PAIRS_ROW + (quads ? WORDS : PAIR) * share;
+        slots[w] = share ? BIAS_SETUP + spec->p[0] * row : BIAS_IDLE;
+    }
+    return kernel_time_single(lane, 5, slots);
+}
+
+static uint32_t bias_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[1] / (spec->p[1] % 4 == 0 ? 4 : 2);
+    ret[1] = spec->p[0];
+    return 2;
+}
+
+static const char *bias_symbol(const struct kernel_spec *spec) {
+    if (bias_is_wide(spec)) return "bias_gelu_f16";
+    return spec->p[1] % 4 == 0 ? "bias_gelu_f16_words" : "bias_gelu_f16_pairs";
+}
+
+const struct kernel_family kernel_family_BIAS_GELU_F16 = {.describe = bias_describe,
+                                                          .cycles = bias_cycles,
+                                                          .scalars = bias_scalars,
+                                                          .symbol = bias_symbol};
+
+/* --- GELU to F8 (device/gelu_f8.S). Parameters: rows, width, bias, exponent. --- */
+
+enum { F8_SETUP = 19, F8_ROW = 13, F8_VECTOR = 25, F8_BIAS = 2 };
+
+static bool f8_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 8, 1 << 16, 8, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
+    const int32_t e = (int32_t)spec->p[3];
+    if (e < -31 || e > 31) return kernel_refuse(spec, 3, "scale", "-31..31", error);
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, (uint64_t)spec->p[0] * align_up_u32(spec->p[1], 32), 8, KERNEL_WRITE,
+                       KERNEL_MEMORY_ANY, KERNEL_F8);
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    if (spec->p[2])
+        kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                           KERNEL_F16);
+    ret->useful_work = 3 * n;
+    return true;
+}
+
+static uint64_t f8_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t vectors = spec->p[1] / 8, padded = align_up_u32(spec->p[1], 32) / 8;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t share = kernel_share(vectors, w);
+        uint32_t row = F8_ROW - (share == 0);
+        row += share * (F8_VECTOR + F8_BIAS * spec->p[2]);
+        if (w + 6 * share < padded) row++;
+        slots[w] = F8_SETUP + spec->p[0] * row;
+    }
+    return kernel_time_single(lane, 6 + spec->p[2], slots);
+}
+
+static uint32_t f8_registers(const struct kernel_spec *spec, const uint32_t *addresses,
+                             uint32_t *ret) {
+    uint32_t n = 0;
+    ret[n++] = addresses[0];
+    ret[n++] = addresses[1];
+    ret[n++] = spec->p[1] / 8;
+    ret[n++] = spec->p[0];
+    ret[n++] = align_up_u32(spec->p[1], 32);
+    ret[n++] = -spec->p[3] & 63;
+    if (spec->p[2]) ret[n++] = addresses[2];
+    return n;
+}
+
+static const char *f8_symbol(const struct kernel_spec *spec) {
+    return spec->p[2] ? "bias_gelu_f8" : "gelu_f8";
+}
+
+const struct kernel_family kernel_family_GELU_F8 = {.describe = f8_describe,
+                                                    .cycles = f8_cycles,
+                                                    .registers = f8_registers,
+                                                    .symbol = f8_symbol};

@@ -16,7 +16,8 @@ typedef void num_kernel_twin(const uint32_t *p, void *const *op);
 
 num_kernel_twin num_kernel_gemm_f16, num_kernel_gemm_f8;
 num_kernel_twin num_kernel_reduce_f16;
-num_kernel_twin num_kernel_gelu_f16;
+num_kernel_twin num_kernel_gelu_f16, num_kernel_bias_gelu_f16, num_kernel_gelu_f8;
+num_kernel_twin num_kernel_softmax_f16;
 num_kernel_twin num_kernel_reduce_panels;
 num_kernel_twin num_kernel_add_f16;
 num_kernel_twin num_kernel_cast_f16_f8, num_kernel_cast_panels;

@@ -72,3 +72,43 @@ void num_kernel_normalise_panels(const uint32_t *p, void *const *op) {
         }
     }
 }
+
+/* Sum of lanes as the kernels collect the eight accumulators. */
+static float collect(const float lane[8]) {
+    float sum[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        sum[k] = num_f32_round((double)lane[k] + lane[2 + k]);
+        sum[k] = num_f32_round((double)sum[k] + lane[4 + k]);
+        sum[k] = num_f32_round((double)sum[k] + lane[6 + k]);
+    }
+    return num_f32_round((double)sum[0] + sum[1]);
+}
+
+static void softmax_row(const uint32_t *p, uint32_t r, const uint16_t *in, uint16_t *out,
+                        float *ret_max, float *ret_sum) {
+    const uint16_t minus_scale = (uint16_t)(p[3] ^ 0x8000);
+    uint16_t best = 0xfbff;
+    for (uint32_t c = 0; c < p[2]; c++)
+        if (num_f16_to_f32(in[at16(p[0], r, c)]) > num_f16_to_f32(best)) best = in[at16(p[0], r, c)];
+    float lane[8] = {0};
+    for (uint32_t c = 0; c < p[1]; c++) {
+        uint16_t e = 0;
+        if (c < p[2]) {
+            e = num_h_mul(minus_scale, num_h_sub(best, in[at16(p[0], r, c)]));
+            e = num_h(exp(num_f16_to_f32(e)));
+            /* the ragged panel is summed quad by quad in the lanes 0..3 */
+            const uint32_t k = c < p[2] / 16 * 16 ? c % 8 : c % 4;
+            lane[k] = num_f32_round((double)lane[k] + num_f16_to_f32(e));
+        }
+        out[at16(p[0], r, c)] = e;
+    }
+    *ret_max = num_f32_round(0 - (double)num_f32_round((double)num_f16_to_f32(best) *
+                                                       num_f16_to_f32(minus_scale)));
+    *ret_sum = collect(lane);
+}
+
+void num_kernel_softmax_f16(const uint32_t *p, void *const *op) {
+    float *statistics = op[1];
+    for (uint32_t r = 0; r < p[0]; r++)
+        softmax_row(p, r, op[2], op[0], &statistics[r], &statistics[p[0] + r]);
+}

@@ -93,3 +93,23 @@ void num_kernel_cast_panels(const uint32_t *p, void *const *op) {
                 out[(size_t)(panel / 2) * 32 * rows + 32 * row + panel % 2 * 16 + c] =
                     cast_f8(in[((size_t)panel * rows + row) * 16 + c], (int32_t)p[2]);
 }
+
+void num_kernel_bias_gelu_f16(const uint32_t *p, void *const *op) {
+    uint16_t *out = op[0];
+    const uint16_t *in = op[1], *bias = op[2];
+    const size_t n = (size_t)p[0] * p[1];
+    for (size_t e = 0; e < n; e++) out[e] = num_kernel_gelu(num_h_add(in[e], bias[e % p[1]]));
+}
+
+void num_kernel_gelu_f8(const uint32_t *p, void *const *op) {
+    uint8_t *out = op[0];
+    const uint16_t *in = op[1], *bias = p[2] ? op[2] : NULL;
+    const uint32_t stride = (p[1] + 31) / 32 * 32;
+    for (uint32_t r = 0; r < p[0]; r++)
+        for (uint32_t c = 0; c < stride; c++) {
+            uint16_t h = c < p[1] ? in[(size_t)r * p[1] + c] : 0;
+            if (bias && c < p[1]) h = num_h_add(h, bias[c]);
+            out[(size_t)r * stride + c] =
+                c < p[1] ? cast_f8(num_kernel_gelu(h), (int32_t)p[3]) : 0;
+        }
+}
