@@ -43,7 +43,8 @@ static double seconds_since(gint64 start) {
 static bool settle(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error) {
     const struct emit_request sizes = {.graph = c->g, .image = c->image,
-                                       .options = {.sample = c->o->sample}};
+                                       .options = {.sample = c->o->sample,
+                                               .base_writes = c->o->base_writes}};
     uint32_t program_bytes;
     if (!emit_program_bytes(&sizes, &program_bytes, error)) return false;
     uint32_t rows_bytes = compile_rows_estimate(c);
@@ -68,7 +69,8 @@ static bool settle(struct compile_state *c, struct compile_result *ret, bool *re
 static bool build(struct compile_state *c, struct compile_result *ret, GError **error) {
     const gint64 start = g_get_monotonic_time();
     const struct emit_request r = {.graph = c->g, .image = c->image, .support = c->support,
-                                   .options = {.sample = c->o->sample}, .address = c->address,
+                                   .options = {.sample = c->o->sample,
+                                               .base_writes = c->o->base_writes}, .address = c->address,
                                    .rows = (const struct exch_result *const *)c->rows,
                                    .sample_address = c->sample_address};
     c->programs = emit_programs(&r, error);

@@ -19,6 +19,7 @@ enum { COMPILE_MAX_ROUNDS = 4 };
 
 struct compile_options {
     bool sample;          /* cycle sampling in the programs */
+    bool base_writes;     /* as emit_options.base_writes */
     uint32_t effort;      /* enum exch_effort */
     const char *workload; /* for the package; may be NULL */
     const char *plan;     /* text of the chosen plan; may be NULL */

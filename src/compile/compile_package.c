@@ -237,7 +237,10 @@ static void pack_slice(const struct packing *k, const struct tg_slice *from,
                        struct package_slice *to) {
     const struct tg_allocs *a = &k->c->g->allocs;
     *to = (struct package_slice){.tile = a->tile[from->alloc],
-                                 .address = k->c->address[from->alloc] + from->mem_offset,
+                                 .address = k->c->address[from->alloc] + from->mem_offset +
+                                            from->block * (a->blocks[from->alloc] > 1
+                                                               ? a->stride[from->alloc]
+                                                               : 0),
                                  .tensor_offset = from->tensor_offset, .n_dims = from->n_dims};
     memcpy(to->count, from->count, sizeof to->count);
     memcpy(to->tensor_step, from->tensor_step, sizeof to->tensor_step);

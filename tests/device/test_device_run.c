@@ -1,0 +1,419 @@
+/* Hand-written tile graphs through compile, package, device model and session: values, cycles, faults. */
+#include "compile/compile.h"
+#include "isa/isa_exch.h"
+#include "lower/lower.h"
+#include "runtime/runtime.h"
+#include "target/target.h"
+
+#include "../device_graph.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct package *compile(struct tile_graph *g, struct compile_options o) {
+    GError *error = NULL;
+    char *message = NULL;
+    tg_lifetimes(g);
+    if (!tg_verify(g, &message)) g_error("%s", message);
+    struct compile_result r;
+    compile_tile_graph(g, &o, &r, &error);
+    g_assert_no_error(error);
+    if (r.package == NULL) g_error("%s", r.report);
+    struct package *p = g_steal_pointer(&r.package);
+    compile_result_free(&r);
+    return p;
+}
+
+static struct session *open_session(const struct package *p) {
+    GError *error = NULL;
+    struct session *s;
+    const struct device_options o = {.n_tiles = p->meta.n_tiles, .marks = true};
+    session_open(device_model(), p, &o, &s, &error);
+    g_assert_no_error(error);
+    return s;
+}
+
+static void fill_pattern(uint16_t *v, uint32_t n, uint32_t seed) {
+    for (uint32_t i = 0; i < n; i++) v[i] = (uint16_t)rand_u64(seed, 1, i);
+}
+
+static void set_pattern(struct session *s, const char *name, uint32_t n, uint32_t seed) {
+    GError *error = NULL;
+    uint16_t *v = g_new(uint16_t, n);
+    fill_pattern(v, n, seed);
+    session_set(s, name, v, 2 * n, &error);
+    g_assert_no_error(error);
+    g_free(v);
+}
+
+static void run_ok(struct session *s) {
+    GError *error = NULL;
+    if (!session_run(s, &error)) {
+        GString *text = g_string_new(NULL);
+        session_fault_print(s, text);
+        g_error("%s\n%s", error->message, text->str);
+    }
+}
+
+static void expect_pattern(struct session *s, const char *name, uint32_t n, uint32_t seed) {
+    GError *error = NULL;
+    uint16_t *v = g_new(uint16_t, n), *w = g_new(uint16_t, n);
+    fill_pattern(w, n, seed);
+    session_get(s, name, v, 2 * n, &error);
+    g_assert_no_error(error);
+    g_assert_cmpmem(v, 2 * (int)n, w, 2 * (int)n);
+    g_free(v);
+    g_free(w);
+}
+
+/* Predicted and measured cycles agree within one lane per kernel call or launch. */
+static void expect_cycles(struct session *s, uint64_t tolerance) {
+    uint64_t measured;
+    g_assert_true(session_cycles(s, &measured));
+    const uint64_t predicted = session_package(s)->meta.cycles_predicted;
+    g_test_message("predicted %" G_GUINT64_FORMAT ", measured %" G_GUINT64_FORMAT, predicted,
+                   measured);
+    g_assert_cmpuint(measured, <=, predicted + tolerance);
+    g_assert_cmpuint(predicted, <=, measured + tolerance);
+}
+
+/* One tile: a copy from the input to the output. */
+static struct tile_graph *copy_graph(void) {
+    struct tile_graph *g = dg_new(1);
+    const uint32_t in = dg_alloc(g, 0, 512, TG_HOST_INPUT, "in");
+    const uint32_t out = dg_alloc(g, 0, 512, TG_HOST_OUTPUT, "out");
+    dg_step(g, TG_COMPUTE, "copy it");
+    dg_call(g, 0, (struct kernel_spec){KERNEL_COPY_U64, {512}}, (uint32_t[]){out, in}, 2);
+    dg_bind(g, in, TG_BIND_INPUT, "x");
+    dg_bind(g, out, TG_BIND_OUTPUT, "y");
+    return g;
+}
+
+static void test_copy(void) {
+    struct tile_graph *g = copy_graph();
+    struct package *p = compile(g, (struct compile_options){0});
+    struct session *s = open_session(p);
+    GError *error = NULL;
+    g_assert_false(session_run(s, &error)); /* the input was never set */
+    g_assert_error(error, diag_quark(), DIAG_RUNTIME_NOT_SET);
+    g_clear_error(&error);
+    for (uint32_t i = 1; i < 4; i++) {
+        set_pattern(s, "x", 256, i);
+        run_ok(s);
+        expect_pattern(s, "y", 256, i);
+        expect_cycles(s, 6);
+    }
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+/* Tile 0 sends to 1 and 3, tile 3 to 0; tile 2 takes no part; then a copy on tile 1. */
+static struct tile_graph *exchange_graph(uint32_t words) {
+    struct tile_graph *g = dg_new(4);
+    uint32_t a[6];
+    a[0] = dg_alloc(g, 0, 4 * words, TG_HOST_INPUT, "a");
+    a[1] = dg_alloc(g, 1, 4 * words, 0, "a copy");
+    a[2] = dg_alloc(g, 3, 4 * words, TG_HOST_OUTPUT, "a out");
+    a[3] = dg_alloc(g, 3, 4 * words, TG_HOST_INPUT, "b");
+    a[4] = dg_alloc(g, 0, 4 * words, TG_HOST_OUTPUT, "b out");
+    a[5] = dg_alloc(g, 1, 4 * words, TG_HOST_OUTPUT, "c out");
+    dg_step(g, TG_EXCHANGE, "move");
+    dg_transfer(g, a[0], words, (uint32_t[]){a[1], a[2]}, 2);
+    dg_transfer(g, a[3], words, (uint32_t[]){a[4]}, 1);
+    dg_step(g, TG_COMPUTE, "copy");
+    dg_call(g, 1, (struct kernel_spec){KERNEL_COPY_U64, {4 * words}}, (uint32_t[]){a[5], a[1]}, 2);
+    dg_bind(g, a[0], TG_BIND_INPUT, "a");
+    dg_bind(g, a[3], TG_BIND_INPUT, "b");
+    dg_bind(g, a[2], TG_BIND_OUTPUT, "a_out");
+    dg_bind(g, a[4], TG_BIND_OUTPUT, "b_out");
+    dg_bind(g, a[5], TG_BIND_OUTPUT, "c_out");
+    return g;
+}
+
+static void run_exchange(uint32_t words, struct compile_options o) {
+    struct tile_graph *g = exchange_graph(words);
+    struct package *p = compile(g, o);
+    struct session *s = open_session(p);
+    set_pattern(s, "a", 2 * words, 5);
+    set_pattern(s, "b", 2 * words, 6);
+    run_ok(s);
+    expect_pattern(s, "a_out", 2 * words, 5);
+    expect_pattern(s, "b_out", 2 * words, 6);
+    expect_pattern(s, "c_out", 2 * words, 5);
+    expect_cycles(s, 6 + 20 * o.sample);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+static void test_exchange(void) {
+    static const uint32_t sizes[] = {2, 16, 52, 128, 1000, 4148};
+    for (uint32_t i = 0; i < ARRAY_LEN(sizes); i++)
+        run_exchange(sizes[i], (struct compile_options){0});
+    run_exchange(64, (struct compile_options){.sample = true});
+    run_exchange(64, (struct compile_options){.base_writes = true});
+}
+
+/* Cycles of a phase beside its horizon, from the last tile's sample in front of it to the last sample
+ * behind it. Samples are taken in the lane of worker 0 and so are multiples of 6 apart. */
+static uint32_t phase_cost(uint32_t words) {
+    struct tile_graph *g = dg_new(2);
+    uint32_t a[4];
+    for (uint32_t i = 0; i < 2; i++) {
+        a[i] = dg_alloc(g, i, 4 * words, TG_HOST_INPUT, "in");
+        a[2 + i] = dg_alloc(g, i, 4 * words, TG_HOST_OUTPUT, "out");
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        dg_step(g, TG_EXCHANGE, "move");
+        dg_transfer(g, a[0], words, (uint32_t[]){a[3]}, 1);
+        dg_transfer(g, a[1], words, (uint32_t[]){a[2]}, 1);
+    }
+    dg_bind(g, a[0], TG_BIND_INPUT, "x0");
+    dg_bind(g, a[1], TG_BIND_INPUT, "x1");
+    struct package *p = compile(g, (struct compile_options){.sample = true, .base_writes = true});
+    struct session *s = open_session(p);
+    set_pattern(s, "x0", 2 * words, 1);
+    set_pattern(s, "x1", 2 * words, 2);
+    run_ok(s);
+    uint32_t sample[2][3];
+    for (uint32_t t = 0; t < 2; t++)
+        session_functions(s)->memory_read(session_device(s), t, p->sample_address[t], sample[t], 12);
+    const uint32_t before = MAX(sample[0][1], sample[1][1]);
+    const uint32_t after = MAX(sample[0][2], sample[1][2]);
+    const uint32_t cost = after - before - p->steps[1].horizon;
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+    return cost;
+}
+
+/* Architecture 5: a phase emitted as in runtime 4.3 with sampling costs 237 cycles beside its horizon.
+ * Over 48 horizons in a row every lane occurs equally often; the mean counts. */
+static void test_phase_cost(void) {
+    uint32_t sum = 0, n = 0;
+    for (uint32_t words = 64; words < 112; words++, n++) {
+        const uint32_t cost = phase_cost(words);
+        g_assert_cmpuint(cost, >=, 237 - 6);
+        g_assert_cmpuint(cost, <=, 237 + 6);
+        sum += cost;
+    }
+    g_test_message("mean cost %.2f", (double)sum / n);
+    g_assert_cmpfloat(fabs((double)sum / n - 237), <=, 0.5);
+}
+
+/* A tensor of all blocks of an allocation, one slice each. */
+static void bind_blocks(struct tile_graph *g, uint32_t alloc, uint8_t kind, const char *name) {
+    const uint32_t n = g->allocs.bytes[alloc] / 2, blocks = g->allocs.blocks[alloc];
+    dg_bind(g, alloc, kind, name);
+    struct tg_binding *b = &g->bindings[g->n_bindings - 1];
+    b->shape[0] = n * blocks;
+    b->end_slice = b->first_slice + blocks;
+    for (uint32_t i = 1; i < blocks; i++) {
+        struct tg_slice *s = &g->slices[b->first_slice + i];
+        *s = g->slices[b->first_slice];
+        s->tensor_offset = (uint64_t)i * n;
+        s->block = i;
+    }
+    g->n_slices = b->end_slice;
+}
+
+/* A repeat: block i of the input is copied to block i of the output, then sent to the other tile. */
+static void test_repeat(void) {
+    enum { BLOCKS = 5, BYTES = 96 };
+    struct tile_graph *g = dg_new(2);
+    const uint32_t in = dg_alloc(g, 0, BYTES, TG_HOST_INPUT, "in");
+    const uint32_t mid = dg_alloc(g, 0, BYTES, 0, "mid");
+    const uint32_t out = dg_alloc(g, 0, BYTES, TG_HOST_OUTPUT, "out");
+    const uint32_t far = dg_alloc(g, 1, BYTES, TG_HOST_OUTPUT, "far");
+    g->allocs.blocks[in] = g->allocs.blocks[out] = BLOCKS;
+    g->allocs.stride[in] = BYTES;
+    g->allocs.stride[out] = 2 * BYTES;
+    dg_step(g, TG_REPEAT_BEGIN, "layers")->count = BLOCKS;
+    dg_step(g, TG_COMPUTE, "take");
+    dg_call(g, 0, (struct kernel_spec){KERNEL_COPY_U64, {BYTES}}, (uint32_t[]){mid, in}, 2);
+    dg_call(g, 0, (struct kernel_spec){KERNEL_COPY_U64, {BYTES}}, (uint32_t[]){out, mid}, 2);
+    dg_step(g, TG_EXCHANGE, "send");
+    dg_transfer(g, mid, BYTES / 4, &far, 1);
+    dg_step(g, TG_REPEAT_END, "layers");
+    bind_blocks(g, in, TG_BIND_INPUT, "x");
+    bind_blocks(g, out, TG_BIND_OUTPUT, "y");
+    dg_bind(g, far, TG_BIND_OUTPUT, "last");
+    struct package *p = compile(g, (struct compile_options){0});
+    struct session *s = open_session(p);
+    set_pattern(s, "x", BLOCKS * BYTES / 2, 9);
+    run_ok(s);
+    expect_pattern(s, "y", BLOCKS * BYTES / 2, 9);
+    GError *error = NULL;
+    uint16_t all[BLOCKS * BYTES / 2], last[BYTES / 2];
+    fill_pattern(all, ARRAY_LEN(all), 9);
+    session_get(s, "last", last, sizeof last, &error);
+    g_assert_no_error(error);
+    g_assert_cmpmem(last, sizeof last, all + (BLOCKS - 1) * BYTES / 2, sizeof last);
+    expect_cycles(s, 6 * BLOCKS);
+    uint32_t n;
+    session_functions(s)->marks(session_device(s), 0, &n);
+    g_assert_cmpuint(n, ==, 2 * BLOCKS + 1);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+/* --- Faults --- */
+
+static char *fault_text(struct session *s) {
+    GError *error = NULL;
+    g_assert_false(session_run(s, &error));
+    g_assert_error(error, diag_quark(), DIAG_DEVICE_FAULT);
+    g_error_free(error);
+    GString *text = g_string_new(NULL);
+    session_fault_print(s, text);
+    return g_string_free(text, false);
+}
+
+static void expect_in(const char *text, const char *part) {
+    if (strstr(text, part) == NULL) g_error("'%s' is not in:\n%s", part, text);
+}
+
+static void test_fault_unwritten(void) {
+    struct tile_graph *g = dg_new(1);
+    const uint32_t ghost = dg_alloc(g, 0, 64, 0, "ghost");
+    const uint32_t out = dg_alloc(g, 0, 64, TG_HOST_OUTPUT, "out");
+    dg_step(g, TG_COMPUTE, "haunt");
+    dg_call(g, 0, (struct kernel_spec){KERNEL_COPY_U64, {64}}, (uint32_t[]){out, ghost}, 2);
+    dg_bind(g, out, TG_BIND_OUTPUT, "y");
+    struct package *p = compile(g, (struct compile_options){0});
+    struct session *s = open_session(p);
+    char *text = fault_text(s);
+    expect_in(text, "READ_UNWRITTEN");
+    expect_in(text, "tile       0, worker");
+    expect_in(text, "ghost+0x");
+    expect_in(text, "operation  haunt (operator), step 0");
+    expect_in(text, "copy_u64");
+    g_free(text);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+/* Makes the first instruction of a tile's program `word`. */
+static void patch_program(struct package *p, uint32_t tile, uint32_t word_index, uint32_t word) {
+    for (uint32_t i = p->first_segment[tile]; i < p->first_segment[tile + 1]; i++)
+        if (p->segments[i].kind == PACKAGE_SEGMENT_PROGRAM)
+            memcpy(p->image + p->segments[i].offset + 4 * word_index, &word, 4);
+}
+
+static void test_fault_deadlock(void) {
+    struct tile_graph *g = exchange_graph(8);
+    struct package *p = compile(g, (struct compile_options){0});
+    patch_program(p, 2, 0, isa_word_br(15));
+    struct session *s = open_session(p);
+    set_pattern(s, "a", 16, 5);
+    set_pattern(s, "b", 16, 6);
+    char *text = fault_text(s);
+    expect_in(text, "deadlock");
+    expect_in(text, "3 tiles wait for 1 that are done");
+    g_free(text);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+/* Tile 2 takes part in the barrier with `sync 3` although it has no row. */
+static void test_fault_sync(void) {
+    struct tile_graph *g = exchange_graph(8);
+    struct package *p = compile(g, (struct compile_options){0});
+    patch_program(p, 2, 2, isa_word_nop());
+    patch_program(p, 2, 3, isa_word_sync(3));
+    struct session *s = open_session(p);
+    set_pattern(s, "a", 16, 5);
+    set_pattern(s, "b", 16, 6);
+    char *text = fault_text(s);
+    expect_in(text, "tile 2 executes sync 3 in a phase in which it has no row");
+    g_free(text);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+static void test_limit(void) {
+    struct tile_graph *g = copy_graph();
+    struct package *p = compile(g, (struct compile_options){0});
+    GError *error = NULL;
+    struct session *s;
+    const struct device_options o = {.n_tiles = 1, .marks = true, .max_cycles = 300};
+    session_open(device_model(), p, &o, &s, &error);
+    g_assert_no_error(error);
+    set_pattern(s, "x", 256, 1);
+    char *text = fault_text(s);
+    expect_in(text, "still runs after 300 cycles");
+    g_free(text);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+/* What does not fit is data: the tile, its users, the bytes. */
+static void test_infeasible(void) {
+    struct tile_graph *g = dg_new(2);
+    uint32_t a[3];
+    for (uint32_t i = 0; i < 3; i++)
+        a[i] = dg_alloc(g, 1, 250000, TG_PARAMETER, i == 0 ? "huge" : "large");
+    dg_step(g, TG_COMPUTE, "nothing fits");
+    dg_call(g, 1, (struct kernel_spec){KERNEL_COPY_U64, {249992}}, (uint32_t[]){a[1], a[0]}, 2);
+    dg_call(g, 1, (struct kernel_spec){KERNEL_COPY_U64, {249992}}, (uint32_t[]){a[2], a[0]}, 2);
+    tg_lifetimes(g);
+    GError *error = NULL;
+    struct compile_result r;
+    g_assert_true(compile_tile_graph(g, &(struct compile_options){0}, &r, &error));
+    g_assert_no_error(error);
+    g_assert_null(r.package);
+    g_assert_cmpint(r.limit, ==, COMPILE_LIMIT_PLACE);
+    g_assert_cmpuint(r.tile, ==, 1);
+    g_assert_cmpuint(r.need_bytes, >, r.has_bytes);
+    expect_in(r.report, "tile 1");
+    expect_in(r.report, "huge");
+    expect_in(r.report, "bytes are missing");
+    compile_result_free(&r);
+    tile_graph_free(g);
+}
+
+static void test_two_sessions(void) {
+    struct tile_graph *g = copy_graph();
+    struct package *p = compile(g, (struct compile_options){0});
+    const struct device_options wrong = {.n_tiles = 2};
+    GError *error = NULL;
+    struct session *s;
+    g_assert_false(session_open(device_model(), p, &wrong, &s, &error));
+    g_assert_error(error, diag_quark(), DIAG_DEVICE_PACKAGE_TILES);
+    g_clear_error(&error);
+    s = open_session(p);
+    uint16_t v[256];
+    g_assert_false(session_get(s, "y", v, sizeof v, &error));
+    g_assert_error(error, diag_quark(), DIAG_RUNTIME_NOT_RUN);
+    g_clear_error(&error);
+    g_assert_false(session_set(s, "x", v, 2, &error));
+    g_assert_error(error, diag_quark(), DIAG_RUNTIME_SIZE);
+    g_clear_error(&error);
+    g_assert_false(session_set(s, "y", v, sizeof v, &error));
+    g_assert_error(error, diag_quark(), DIAG_RUNTIME_NO_TENSOR);
+    g_clear_error(&error);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+int main(int argc, char **argv) {
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/device/copy", test_copy);
+    g_test_add_func("/device/exchange", test_exchange);
+    g_test_add_func("/device/phase_cost", test_phase_cost);
+    g_test_add_func("/device/repeat", test_repeat);
+    g_test_add_func("/device/fault/unwritten", test_fault_unwritten);
+    g_test_add_func("/device/fault/deadlock", test_fault_deadlock);
+    g_test_add_func("/device/fault/sync", test_fault_sync);
+    g_test_add_func("/device/limit", test_limit);
+    g_test_add_func("/device/infeasible", test_infeasible);
+    g_test_add_func("/device/two_sessions", test_two_sessions);
+    return g_test_run();
+}
