@@ -168,6 +168,7 @@ static bool read_row(struct check *k, uint32_t t) {
         const struct isa_exch i = isa_exch_decode(k->r->words + a + w, n - w);
         if (i.kind == ISA_EXCH_RETURN) {
             row->horizon = d.slot;
+            if (d.slot != k->r->tile_horizon[t]) return fail(k, t, d.slot, "another horizon");
             return w + 1 == n || fail(k, t, d.slot, "words behind the return");
         }
         if (!step(&d, &i, w % 2 != 0)) return false;

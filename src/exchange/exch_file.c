@@ -276,13 +276,21 @@ static const char *read_phases(sqlite3 *db, GPtrArray *phases, GArray *numbers) 
     return why;
 }
 
+/* The size that the header of a database tells: page size at 16, pages at 28, big endian. */
+static bool whole_database(const uint8_t *data, size_t size) {
+    if (size < 100) return false;
+    const size_t page = (size_t)data[16] << 8 | data[17];
+    const size_t pages = (size_t)data[28] << 24 | (size_t)data[29] << 16 | (size_t)data[30] << 8 | data[31];
+    return (page == 1 ? 65536 : page) * pages == size;
+}
+
 static struct exch_problem_set *read_sqlite(const char *path, uint8_t *data, size_t size,
                                             GError **error) {
     sqlite3 *db = NULL;
     GPtrArray *phases = g_ptr_array_new();
     GArray *numbers = g_array_new(FALSE, FALSE, 4);
     const char *why = NULL;
-    if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
+    if (!whole_database(data, size) || sqlite3_open(":memory:", &db) != SQLITE_OK ||
         sqlite3_deserialize(db, "main", data, (sqlite3_int64)size, (sqlite3_int64)size,
                             SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
         why = "damaged database";

@@ -143,6 +143,11 @@ uint32_t exch_endpoint_bound(const struct exch_msgs *m);
 struct exch_result *exch_result_new(const struct exch_msgs *m, const struct exch_sched *s,
                                     GError **error);
 
+/* Appends the messages in order by the plain rules of exchange 12.3 (exch_append.c); words of all rows, first word
+ * of each tile [TARGET_N_TILES + 1], slots. Returns the horizon. Messages that never fit must not occur. */
+uint32_t exch_append_all(const struct exch_msgs *m, GArray *ret_words, uint32_t *ret_first_word,
+                         uint32_t *ret_slot);
+
 /* --- Encoder (exch_encode.c): one tile's sends and controls to words --- */
 
 enum exch_control_kind { CTL_MUX, CTL_PAIR, CTL_PTR, CTL_FMT }; /* the csel order of sendpic */
