@@ -1,0 +1,349 @@
+/* One program per fault: the record names number, context, pc, address; the same program in permissive
+ * mode goes on where that is possible. The last test holds the list of cases to the table. */
+#include "numeric/num_format.h"
+#include "tile_build.h"
+
+static struct build b;
+static bool tested[TILE_FAULT_LIMIT];
+static struct tile_config config;
+
+static void begin(void) {
+    build_init(&b, config);
+    put32(&b, DATA, 0);
+    put32(&b, DATA1, 0);
+}
+
+/* Runs and compares; context 0 supervisor, 1 worker 0. `value` < 0: not compared. */
+static void expect(enum tile_fault_number number, uint32_t context, uint32_t pc, uint32_t address) {
+    const enum tile_stop_reason r = context ? run_worker(&b) : run_super(&b);
+    const struct tile_fault *f = &b.tile.fault;
+    g_assert_cmpint(f->number, ==, number);
+    g_assert_cmpint(r, ==, TILE_STOP_FAULT);
+    g_assert_cmpuint(f->context, ==, context);
+    g_assert_cmphex(f->pc, ==, pc);
+    g_assert_cmphex(f->address, ==, address);
+    GString *text = g_string_new(NULL);
+    tile_fault_print(&b.tile, f, text);
+    g_assert_nonnull(strstr(text->str, tile_fault_info(number)->name));
+    g_string_free(text, true);
+    g_assert_cmpint(tile_run(&b.tile, UINT64_MAX), ==, TILE_STOP_FAULT); /* stays stopped */
+    const uint32_t etype = tile_fault_info(number)->etype;
+    if (etype != 0) g_assert_cmpuint(tile_context_status(&b.tile, context) >> 4 & 15, ==, etype);
+    tested[number] = true;
+    build_free(&b);
+}
+#define EXPECT_W(name, pc, address) expect(TILE_FAULT_##name, 1, pc, address)
+#define EXPECT_S(name, pc, address) expect(TILE_FAULT_##name, 0, pc, address)
+
+static void test_fetch(void) {
+    begin(), I(SETZI_M, 0, 0x80000), I(BR, 0);
+    EXPECT_W(PC_RANGE, 0x80000, 0);
+    begin(), I(SETZI_M, 0, CODE + 2), I(BR, 0);
+    EXPECT_W(PC_MISALIGNED, CODE + 2, 0);
+    begin(), I(SETZI_M, 0, 0x100), I(BR, 0);
+    EXPECT_S(PC_RANGE, 0x100, 0);
+    begin(), I(SETZI_M, 0, CODE + 1), I(BR, 0);
+    EXPECT_S(PC_MISALIGNED, CODE + 1, 0);
+    begin(), I(SETZI_M, 0, 0), B(MNOP, FNOP);
+    EXPECT_W(BUNDLE_MISALIGNED, CODE + 4, 0);
+    begin(), build_word(&b, 0x0fffffff);
+    EXPECT_W(INSTR_UNDEFINED, CODE, 0);
+    begin(), build_word(&b, 0x0fffffff);
+    EXPECT_S(INSTR_UNDEFINED, CODE, 0);
+    begin(), build_word(&b, MNOP | 0x80000000), build_word(&b, FNOP);
+    EXPECT_W(BUNDLE_INVALID, CODE, 0);
+    begin(), B(W(LD32_A_Z, 0, 13, 15, 0), W(SETZI_A, 0, 1)); /* both write a0 */
+    EXPECT_W(BUNDLE_INVALID, CODE, 0);
+    begin(), I(BRI, CODE + 0x400);
+    EXPECT_W(FETCH_UNWRITTEN, CODE + 0x400, CODE + 0x400);
+    begin(), I(SYNC, 2);
+    EXPECT_W(MODE_SUPERVISOR, CODE, 0);
+    begin(), I(F32ADD, 0, 14, 14);
+    EXPECT_S(MODE_WORKER, CODE, 0);
+    begin(), B(MNOP, FNOP);
+    EXPECT_S(MODE_WORKER, CODE, 0);
+    begin(), I(EXITZ, 15);
+    EXPECT_S(MODE_WORKER, CODE, 0);
+}
+
+static void test_operands(void) {
+    begin(), I(SETZI_A, 0, 8), I(UPUT, ISA_CSR_FP_CLR, 0), I(F16V4HIHOV4AMP, 14, 14, 14, 0x0c);
+    b.tile.weights_defined = UINT64_MAX;
+    EXPECT_W(INSTR_OPERAND, CODE + 8, 0);
+    begin(), I(SETZI_M, 0, DATA), I(TAPACK, 2, 0, 0, 0), I(LD2X64PACE, 0, 0, 2, 15, 0);
+    EXPECT_W(INSTR_OPERAND, CODE + 8, 0);
+    begin(), I(F32INT, 0, 14, 7);
+    EXPECT_W(INSTR_OPERAND, CODE, 0);
+    begin(), I(F32V2GINA, 0, 14, 4);
+    EXPECT_W(INSTR_OPERAND, CODE, 0);
+    begin(), I(GET, 0, 0x99);
+    EXPECT_W(CSR_INVALID, CODE, 0);
+    begin(), I(GET, 0, 0x04);
+    EXPECT_S(CSR_INVALID, CODE, 0);
+    begin(), I(UGET, 0, 0x20);
+    EXPECT_W(CSR_INVALID, CODE, 0);
+    begin(), I(PUT, ISA_CSR_WSR, 15);
+    EXPECT_W(CSR_READ_ONLY, CODE, 0);
+    begin(), I(PUT, ISA_CSR_TILE_ID, 15);
+    EXPECT_S(CSR_READ_ONLY, CODE, 0);
+    begin(), I(UPUT, ISA_CSR_FP_STS, 14);
+    EXPECT_W(CSR_READ_ONLY, CODE, 0);
+    begin(), I(TRAP, 0);
+    EXPECT_W(TRAP, CODE, 0);
+    begin(), I(F32SISOV2SLIC, 0, 14, 14, 0);
+    EXPECT_W(NOT_PUBLIC, CODE, 0);
+    config.standalone = true;
+    begin(), I(SEND, 1, 0, 1);
+    EXPECT_S(ROW_WITHOUT_FABRIC, CODE, 0);
+    config.standalone = false;
+}
+
+static void test_repeat(void) {
+    begin(), I(SETZI_M, 14, 0), I(RPT_Z, 2, 0), I(SETZI_M, 0, 1);
+    EXPECT_W(REPEAT_INSTR, CODE + 8, 0);
+    begin(), B(W(RPT_Z, 2, 0), FNOP), B(W(BRI, CODE), FNOP);
+    EXPECT_W(REPEAT_INSTR, CODE + 8, 0);
+    begin(), B(W(RPT_Z, 2, 0), FNOP), B(MNOP, W(UGET, 0, 0));
+    EXPECT_W(REPEAT_INSTR, CODE + 8, 0);
+    begin(), I(RPT_Z, 2, 0);
+    EXPECT_W(REPEAT_BODY, CODE, CODE + 4);
+    config.uget_in_repeat = true;
+    begin(), B(W(RPT_Z, 2, 0), FNOP), B(MNOP, W(UGET, 0, 0)), I(EXITZ, 15);
+    g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
+    build_free(&b);
+    config.uget_in_repeat = false;
+}
+
+static void test_addresses(void) {
+    begin(), I(SETZI_M, 0, 0x4bffc), I(LD32_M_Z, 1, 0, 15, 0);
+    EXPECT_W(ADDRESS_RANGE, CODE + 4, 0x4bffc);
+    begin(), I(SETZI_M, 0, 0xe7ffc), I(LD64_Z, 0, 0, 15, 1);
+    EXPECT_W(ADDRESS_MISALIGNED, CODE + 4, 0xe8004);
+    begin(), I(SETZI_M, 0, 0xe8000), I(ST32_M, 0, 0, 15, 0);
+    EXPECT_W(ADDRESS_RANGE, CODE + 4, 0xe8000);
+    begin(), I(LDZ16_Z, 0, 13, 15, 0), I(SETZI_M, 1, 1), I(LDZ16_Z, 0, 13, 1, 0);
+    EXPECT_W(ADDRESS_MISALIGNED, CODE + 8, DATA + 1);
+    begin(), I(SETZI_M, 0, 2), I(ST32_M, 15, 13, 0, 0);
+    EXPECT_W(ADDRESS_MISALIGNED, CODE + 4, DATA + 2);
+    begin(), I(LD128_Z, 0, 13, 15, 0);
+    for (uint32_t k = 0; k < 4; k++) put32(&b, DATA + 4 * k, 0);
+    EXPECT_W(ADDRESS_REGION, CODE, DATA);
+    begin(), I(OR_M_T, 0, 15, INT32_MIN), I(LD32_M_Z, 1, 0, 13, 0);
+    EXPECT_W(ADDRESS_CARRY, CODE + 4, UINT32_MAX & ~15u);
+    begin(), I(LD32_M_Z, 1, 13, 15, 9);
+    EXPECT_W(READ_UNWRITTEN, CODE, DATA + 36);
+}
+
+static void test_two_addresses(void) {
+    begin();
+    put32(&b, DATA + 4, 0), put32(&b, DATA + 8, 0), put32(&b, DATA + 12, 0);
+    put32(&b, DATA1 + 4, 0), put32(&b, DATA1 + 0x8000, 0), put32(&b, DATA1 + 0x8004, 0);
+    I(SETZI_M, 0, DATA), I(SETZI_M, 1, DATA1), I(TAPACK, 2, 1, 0, 0), I(LD2X64PACE, 0, 2, 2, 15, 0);
+    EXPECT_W(ADDRESS_EXECUTABLE, CODE + 12, DATA);
+    begin();
+    for (uint32_t k = 1; k < 8; k++) put32(&b, DATA1 + 4 * k, 0);
+    I(SETZI_M, 0, DATA1), I(ADD_Z, 1, 0, 16), I(TAPACK, 2, 0, 1, 0), I(LD2X64PACE, 0, 2, 2, 15, 0);
+    EXPECT_W(ELEMENT_CONFLICT, CODE + 12, DATA1 + 16); /* the same half of the pair */
+    begin();
+    put32(&b, DATA1 + 4, 0);
+    I(SETZI_M, 0, DATA1), I(TAPACK, 2, 0, 0, 0), I(LDST64PACE, 0, 14, 2, 15, 0);
+    EXPECT_W(ELEMENT_CONFLICT, CODE + 8, DATA1);
+    begin(); /* allocation: only the first word may be written */
+    static uint64_t writable[SRAM_WRITTEN_WORDS];
+    writable[(DATA - TARGET_SRAM_BASE) / 256] |= UINT64_C(1) << (DATA - TARGET_SRAM_BASE) / 4 % 64;
+    b.tile.writable = writable;
+    I(ST32_M, 15, 13, 15, 0), I(ST64_Z, 14, 13, 15, 0);
+    EXPECT_W(WRITE_UNALLOCATED, CODE + 4, DATA);
+    begin(), I(SETZI_M, 0, (int)DATA1 + 8), I(PUT, ISA_CSR_CCCSLOAD, 0), I(LD128PUTCS, 0);
+    EXPECT_S(CCCS_MISALIGNED, CODE + 8, DATA1 + 8);
+    begin(), I(SETZI_M, 0, (int)DATA1), I(PUT, ISA_CSR_CCCSLOAD, 0), I(LD64PUTCS, 64);
+    EXPECT_S(CCCS_INDEX, CODE + 8, 0);
+    begin(), I(SETZI_M, 0, (int)DATA1), I(PUT, ISA_CSR_CCCSLOAD, 0), I(LD128PUTCS, 3);
+    EXPECT_S(CCCS_INDEX, CODE + 8, 0);
+}
+
+static void test_registers(void) {
+    begin(), I(ADD_Z, 0, 3, 1);
+    EXPECT_W(READ_UNDEFINED, CODE, 0);
+    begin(), I(ST32_A_Z, 5, 13, 15, 0);
+    EXPECT_W(READ_UNDEFINED, CODE, 0);
+    begin(), I(ADD_Z, 0, 3, 1);
+    EXPECT_S(READ_UNDEFINED, CODE, 0);
+    begin(), I(F16V8ACC, 12);
+    EXPECT_W(ACCUMULATORS_UNDEFINED, CODE, 0);
+    begin(), I(URAND32, 0);
+    EXPECT_W(PRNG_UNSEEDED, CODE, 0);
+    begin(), I(SETZI_A, 0, 8), I(UPUT, ISA_CSR_FP_CLR, 0), I(F16V4SISOAMP, 0, 14, 14, 2);
+    b.tile.weights_defined = UINT64_MAX & ~(UINT64_C(1) << 10); /* unit 2, phase 2 */
+    EXPECT_W(WEIGHTS_UNDEFINED, CODE + 8, 0);
+}
+
+/* A register of the previous launch counts as defined; an exit keeps it. */
+static void test_retained(void) {
+    begin(), I(SETZI_M, 5, 7), I(EXITZ, 15);
+    g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
+    const uint32_t second = b.at;
+    I(ST32_M, 5, 13, 15, 0), I(EXITZ, 15);
+    tile_start_workers(&b.tile, second, DATA, 1, 1000);
+    g_assert_cmpint(tile_run(&b.tile, 100000), ==, TILE_STOP_DONE);
+    g_assert_cmpuint(get32(&b, DATA), ==, 7);
+    build_free(&b);
+}
+
+enum { WORKER_AT = CODE + 0x200 };
+static void endless_worker(void) {
+    const uint32_t at = b.at;
+    b.at = WORKER_AT;
+    I(BRI, WORKER_AT);
+    b.at = at;
+}
+
+static void test_launches(void) {
+    begin(), endless_worker(), I(SETZI_M, 0, WORKER_AT), I(RUN, 0, 15, 0), I(RUNALL, 0, 15, 0);
+    EXPECT_S(RUN_ACTIVE, CODE + 8, 0);
+    begin(), I(SETZI_M, 0, 0x90000), I(RUNALL, 0, 15, 0);
+    EXPECT_S(RUN_ENTRY, CODE + 4, 0x90000);
+    begin(), I(SETZI_M, 0, CODE + 2), I(RUNALL, 0, 15, 0);
+    EXPECT_S(RUN_ENTRY_MISALIGNED, CODE + 4, CODE + 2);
+    begin(), I(SETZI_M, 0, CODE), I(SETZI_M, 1, 2), I(RUNALL, 0, 1, 0);
+    EXPECT_S(RUN_BASE, CODE + 8, 2);
+    begin(), I(SYNC, 9);
+    EXPECT_S(SYNC_ZONE, CODE, 0);
+    begin(), endless_worker(), I(SETZI_M, 0, WORKER_AT), I(RUN, 0, 15, 0), I(LD64PUTCS, 0);
+    EXPECT_S(WEIGHTS_BUSY, CODE + 8, 0);
+    begin(), endless_worker(), I(SETZI_M, 0, WORKER_AT), I(RUN, 0, 15, 0), I(PUT, ISA_CSR_WORKER0_BASE, 15);
+    EXPECT_S(BASE_BUSY, CODE + 8, 0);
+    begin(), endless_worker(), I(SETZI_M, 0, WORKER_AT), I(RUN, 0, 15, 0), I(SYNC, 3);
+    EXPECT_S(SYNC_WORKERS, CODE + 8, 0);
+    begin(), I(SANS, 0), I(SANS, 0);
+    EXPECT_S(SANS_ACTIVE, CODE + 4, 0);
+    begin(), I(SYNC, 1);
+    EXPECT_S(SANS_ACTIVE, CODE, 0);
+}
+
+static void fp_case(uint32_t enable) {
+    begin();
+    b.tile.s.fp_ictl = enable;
+    put32(&b, DATA, 0x7bff7bff), put32(&b, DATA + 4, 0x3f800000);
+    I(LD32_A_Z, 0, 13, 15, 0), I(LD32_A_Z, 1, 13, 15, 1);
+}
+static void test_floating_point(void) {
+    fp_case(NUM_OFLO), I(F16V2ADD, 2, 0, 0);
+    EXPECT_W(FP_OVERFLOW, CODE + 8, 0);
+    fp_case(NUM_DIV0), I(F32DIV, 2, 1, 15);
+    EXPECT_W(FP_DIV0, CODE + 8, 0);
+    fp_case(NUM_INV), I(F32DIV, 2, 15, 15);
+    EXPECT_W(FP_INVALID, CODE + 8, 0);
+    fp_case(0), I(F16V2ADD, 2, 0, 0), I(F32DIV, 3, 1, 15), I(F32DIV, 4, 15, 15), I(UGET, 5, ISA_CSR_FP_STS);
+    I(EXITZ, 15); /* not enabled: only recorded */
+    g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
+    g_assert_cmpuint(b.tile.w[0].a[5], ==, 7);
+    build_free(&b);
+}
+
+/* Worker w adds 1 to the word at vertex base + 4 * (w * scale). */
+static void race_code(uint32_t shift, uint32_t load) {
+    I(GET, 0, ISA_CSR_WSR), I(AND_M_Z, 0, 0, 7), I(SHR_Z, 0, 0, (int)shift);
+    if (load) I(LD32_M_R, 1, 13, 15, 15);
+    I(SETZI_M, 2, 1), I(STM32, 2, 13, 0), I(EXITZ, 15);
+}
+static void race_expect(enum tile_fault_number number, uint32_t address) {
+    tile_start_workers(&b.tile, CODE, DATA, 6, 0);
+    g_assert_cmpint(tile_run(&b.tile, 100000), ==, number ? TILE_STOP_FAULT : TILE_STOP_DONE);
+    g_assert_cmpint(b.tile.fault.number, ==, number);
+    if (number) g_assert_cmphex(b.tile.fault.address, ==, address);
+    tested[number] = true;
+    build_free(&b);
+}
+static void test_races(void) {
+    config.races = true;
+    begin(), race_code(0, 0), race_expect(TILE_FAULT_NONE, 0);
+    begin(), race_code(1, 0), race_expect(TILE_FAULT_RACE_WRITE_WRITE, DATA);
+    begin(), race_code(0, 1), race_expect(TILE_FAULT_RACE_READ_WRITE, DATA);
+    begin(), tile_tail_add(&b.tile, DATA, 4), race_code(0, 1), race_expect(TILE_FAULT_NONE, 0);
+    config.races = false;
+    begin(), race_code(1, 0), race_expect(TILE_FAULT_NONE, 0); /* only with the detector */
+}
+
+/* Read-ahead inside a declared tail is exempt. */
+static void test_tail(void) {
+    begin(), tile_tail_add(&b.tile, DATA + 4, 8), I(LD32_M_Z, 0, 13, 15, 1), I(LD32_M_Z, 0, 13, 15, 2);
+    I(LD32_M_Z, 0, 13, 15, 3);
+    EXPECT_W(READ_UNWRITTEN, CODE + 8, DATA + 12);
+}
+
+static void test_permissive(void) {
+    config.permissive = true;
+    begin(), I(LD32_M_Z, 0, 13, 15, 3), I(ADD_Z, 1, 5, 0), I(SETZI_M, 2, 0x100), I(LD32_M_Z, 3, 2, 15, 0);
+    I(ST32_M, 0, 2, 15, 0), I(EXITZ, 15);
+    g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
+    g_assert_cmpuint(b.tile.counters.faults[TILE_FAULT_READ_UNWRITTEN], ==, 1);
+    g_assert_cmpuint(b.tile.counters.faults[TILE_FAULT_READ_UNDEFINED], ==, 1);
+    g_assert_cmpuint(b.tile.counters.faults[TILE_FAULT_ADDRESS_RANGE], ==, 2);
+    g_assert_cmpuint(b.tile.w[0].m[3], ==, 0);
+    build_free(&b);
+    config.permissive = false;
+}
+
+/* A fault inside a repeat body: the same record from fused and plain execution. */
+static void test_in_repeat(void) {
+    struct tile_fault f[2];
+    for (uint32_t plain = 0; plain < 2; plain++) {
+        config.plain = plain;
+        begin();
+        for (uint32_t k = 0; k < 10; k++) put32(&b, DATA + 4 * k, k);
+        I(SETZI_M, 0, 0), I(SETZI_M, 14, 0);
+        B(W(RPT_Z, 50, 1), FNOP);
+        B(MNOP, FNOP);
+        B(W(LD32STEP_M_S, 1, 13, 0, 1), FNOP);
+        I(EXITZ, 15);
+        g_assert_cmpint(run_worker(&b), ==, TILE_STOP_FAULT);
+        f[plain] = b.tile.fault;
+        build_free(&b);
+    }
+    config.plain = false;
+    g_assert_cmpint(f[0].number, ==, TILE_FAULT_READ_UNWRITTEN);
+    g_assert_cmpuint(f[0].cycle, ==, 6 * (3 + 2 * 10 + 1));
+    g_assert_cmpmem(&f[0], sizeof f[0], &f[1], sizeof f[1]);
+}
+
+/* A program that never ends stops at the limit, and can go on from there. */
+static void test_limit(void) {
+    begin(), I(BRI, CODE);
+    tile_start_workers(&b.tile, CODE, DATA, 6, 0);
+    g_assert_cmpint(tile_run(&b.tile, 6000), ==, TILE_STOP_LIMIT);
+    for (uint32_t w = 0; w < 6; w++) g_assert_cmpuint(b.tile.w[w].slots, ==, 1000);
+    g_assert_cmpint(tile_run(&b.tile, 12000), ==, TILE_STOP_LIMIT);
+    g_assert_cmpuint(b.tile.w[3].slots, ==, 2000);
+    build_free(&b);
+}
+
+static void test_all_tested(void) {
+    for (uint32_t n = 1; n < TILE_FAULT_LIMIT; n++)
+        if (tile_fault_info((enum tile_fault_number)n) != NULL && !tested[n])
+            g_error("fault %u %s has no test", n, tile_fault_info((enum tile_fault_number)n)->name);
+}
+
+static void test_all(void) {
+    test_fetch();
+    test_operands();
+    test_repeat();
+    test_addresses();
+    test_two_addresses();
+    test_registers();
+    test_retained();
+    test_launches();
+    test_floating_point();
+    test_races();
+    test_tail();
+    test_permissive();
+    test_in_repeat();
+    test_limit();
+    test_all_tested();
+}
+
+int main(int argc, char **argv) {
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/tile/faults", test_all);
+    return g_test_run();
+}
