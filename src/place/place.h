@@ -187,8 +187,11 @@ struct place_options {
     uint64_t max_steps;       /* search budget per distinct tile, positions tried; 0 = default */
     bool constructive_only;   /* no exact search: solved, infeasible by bounds, or undecided */
     bool search_only;         /* exact search alone, without orders and bounds (tests of it) */
-    const uint32_t *previous; /* [n_requests] or NULL: addresses to keep where possible */
-    const struct place_traffic *traffic; /* or NULL: prefer maps with fewer conflicts */
+    /* [n_requests] or NULL: addresses of an earlier map (PLACE_NO_ADDRESS = new request), kept where
+     * they still hold; what changed is repaired locally, a tile beyond repair is solved afresh. */
+    const uint32_t *previous;
+    /* NULL or what the phases move: prefer maps with fewer conflicts (tiles solved afresh). */
+    const struct place_traffic *traffic;
 };
 
 struct place_result {

@@ -67,6 +67,31 @@ static void forbid_code(struct fit *f, uint32_t *n, const struct item *it, const
                     it->full + (it->executable ? guard : 0));
 }
 
+static bool meet_elements(const struct place_memory *m, uint64_t a, uint32_t na, uint32_t b,
+                          uint32_t nb) {
+    return a < element_end(m, b + nb - 1) && element_floor(m, b) < a + na;
+}
+
+bool fit_conflict(const struct fit *f, uint32_t i, uint32_t start, uint32_t j) {
+    const struct tile *t = f->tile;
+    const struct item *it = &t->item[i], *o = &t->item[j];
+    const uint32_t a = f->address[j], guard = t->memory->fetch_guard_bytes;
+    if (tile_overlap(t, i, j)) {
+        if (start < a + o->size && a < start + it->size) return true;
+        if (it->executable != o->executable && !(it->executable ? o : it)->near_code &&
+            meet_elements(t->memory, start, it->full + (it->executable ? guard : 0), a,
+                          o->full + (o->executable ? guard : 0)))
+            return true;
+    }
+    for (uint32_t e = it->edge; e < it->edge + it->n_edges; e++) {
+        const struct edge *d = &t->edge[e];
+        if (d->other == j && meet_elements(t->memory, (uint64_t)start + d->my_offset, d->my_bytes,
+                                           a + d->other_offset, d->other_bytes))
+            return true;
+    }
+    return false;
+}
+
 static uint32_t collect_forbidden(struct fit *f, uint32_t i) {
     const struct tile *t = f->tile;
     const struct item *it = &t->item[i];

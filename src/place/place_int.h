@@ -45,7 +45,6 @@ struct tile {
     uint32_t n_sections, *step;    /* first step of each section: between two steps nothing changes */
     uint64_t *overlaps;            /* n x words bits: live at a common step and not the same */
     uint32_t words;                /* of a row of overlaps */
-    const uint32_t *previous;      /* [n] start to keep or PLACE_NO_ADDRESS; NULL if none */
 };
 
 static inline bool tile_overlap(const struct tile *t, uint32_t i, uint32_t j) {
@@ -87,6 +86,8 @@ struct fit *fit_new(const struct tile *t, struct arena *arena);
 void fit_clear(struct fit *f); /* only the fixed items are placed */
 /* The free start spans of item i in f->free, ascending, aligned; returns their number. */
 uint32_t fit_spans(struct fit *f, uint32_t i);
+/* Item i at start against the placed item j. */
+bool fit_conflict(const struct fit *f, uint32_t i, uint32_t start, uint32_t j);
 void fit_place(struct fit *f, uint32_t i, uint32_t address);
 void fit_remove(struct fit *f, uint32_t i);
 
@@ -106,5 +107,13 @@ uint32_t free_ranges(const struct tile *t, enum place_part part, uint32_t sectio
 enum search_status { SEARCH_FOUND, SEARCH_INFEASIBLE, SEARCH_UNDECIDED };
 enum search_status search_solve(const struct tile *t, uint64_t max_steps, uint32_t *address,
                                 uint64_t *n_steps);
+
+/* place_traffic.c: improves the complete map in f->address for the tile's traffic; `base` is the
+ * tile's first request. Leaves a complete map in f->address. */
+void traffic_improve(struct fit *f, const struct place_traffic *all, uint32_t tile, uint32_t base);
+
+/* place_repair.c: a complete map in f->address that keeps most of `previous` (addresses of the tile's
+ * requests, PLACE_NO_ADDRESS = new); false if that needs more than local changes. */
+bool repair_solve(struct fit *f, const uint32_t *previous);
 
 #endif

@@ -1,7 +1,7 @@
 /* The driver: checks the problem, finds tiles with the same requests, solves each distinct tile once
  * (in parallel, one slot each), copies the answers, lets the independent checker see the whole map.
  *
- * A tile: first constructive order; proofs without search; all constructive orders; exact search.
+ * A tile: repair of the previous map, if there is one; first constructive order; proofs without search; all constructive orders; exact search.
  * Each stage has a budget in steps (positions tried), so the answer does not depend on time. */
 #include "place/place_int.h"
 
@@ -61,6 +61,12 @@ static uint64_t tile_hash(const struct solve *s, uint32_t t) {
         const uint32_t pair[2] = {s->p->pair_a[i] - base, s->p->pair_b[i] - base};
         h = mix(h, pair, sizeof pair);
     }
+    const struct place_traffic *x = s->options->traffic;
+    for (uint32_t i = x ? x->first[t] : 0; x != NULL && i < x->first[t + 1]; i++) {
+        struct place_traffic_item item = x->item[i];
+        item.request -= base;
+        h = mix(h, &item, sizeof item);
+    }
     return h;
 }
 
@@ -115,9 +121,8 @@ static void find_classes(struct solve *s) {
 
 /* --- One tile. --- */
 
-static void take_map(const struct solve *s, const struct fit *f, struct answer *a) {
+static void take_map(const struct fit *f, struct answer *a) {
     const struct tile *t = f->tile;
-    (void)s;
     a->status = PLACE_SOLVED;
     a->address = g_new(uint32_t, t->n_requests);
     for (uint32_t r = 0; r < t->n_requests; r++)
@@ -131,7 +136,10 @@ static void solve_tile(const struct solve *s, uint32_t tile, struct answer *a) {
     uint64_t budget = s->options->max_steps ? s->options->max_steps : DEFAULT_STEPS;
     const uint64_t first = MIN(budget, FIRST_ROUNDS * (uint64_t)t->n);
     a->status = PLACE_UNDECIDED;
-    bool solved = !s->options->search_only && greedy_solve(f, first);
+    bool solved = s->options->previous != NULL &&
+                  repair_solve(f, s->options->previous + s->p->first[tile]);
+    const bool repaired = solved;
+    if (!solved) solved = !s->options->search_only && greedy_solve(f, first);
     if (!solved && !s->options->search_only) {
         a->proof = bound_prove(t);
         if (a->proof.kind == PLACE_PROOF_NONE)
@@ -149,7 +157,9 @@ static void solve_tile(const struct solve *s, uint32_t tile, struct answer *a) {
         a->status = PLACE_INFEASIBLE;
         a->proof.user = g_memdup2(a->proof.user, a->proof.n_users * sizeof *a->proof.user);
     }
-    if (solved) take_map(s, f, a);
+    if (solved && !repaired && s->options->traffic != NULL)
+        traffic_improve(f, s->options->traffic, tile, s->p->first[tile]);
+    if (solved) take_map(f, a);
     arena_free(arena);
 }
 
@@ -196,6 +206,9 @@ static void collect(const struct solve *s, struct place_result *r) {
             r->address[base + i] =
                 a->status == PLACE_SOLVED ? a->address[i] : (uint32_t)PLACE_NO_ADDRESS;
     }
+    const uint32_t *previous = s->options->previous;
+    for (uint32_t i = 0; i < p->n_requests && previous != NULL; i++)
+        r->n_moved += previous[i] != PLACE_NO_ADDRESS && previous[i] != r->address[i];
 }
 
 static void check_answer(const struct place_problem *p, const struct place_result *r) {

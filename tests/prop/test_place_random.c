@@ -248,11 +248,98 @@ static void test_large(void) {
     g_assert_cmpuint(count[PLACE_SOLVED], >, 40);
 }
 
+/* A model-like tile: one storage grows by a little; nothing moves that need not. */
+static void test_repair(void) {
+    uint32_t n_moved = 0, n_kept = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct place_problem *p = random_problem(seed, 40, 2048);
+        struct place_result *r = place_solve(p, &(struct place_options){.max_steps = 20000}, NULL);
+        if (r == NULL || r->status != PLACE_SOLVED) {
+            place_result_free(r);
+            place_problem_free(p);
+            continue;
+        }
+        const struct place_options keep = {.max_steps = 20000, .previous = r->address};
+        struct place_result *same = place_solve(p, &keep, NULL);
+        g_assert_cmpint(same->status, ==, PLACE_SOLVED);
+        g_assert_cmpuint(same->n_moved, ==, 0);
+        uint32_t root = (uint32_t)(seed % p->n_requests);
+        while (p->request[root].flags & PLACE_ALIAS) root = p->request[root].alias;
+        p->request[root].bytes += 64;
+        p->request[root].stride = 0;
+        struct place_result *grown = place_solve(p, &keep, NULL);
+        struct place_result *afresh = place_solve(p, &(struct place_options){.max_steps = 20000}, NULL);
+        if (afresh != NULL && afresh->status == PLACE_SOLVED) {
+            g_assert_cmpint(grown->status, ==, PLACE_SOLVED);
+            g_assert_true(place_map_check(p, grown->address, NULL));
+            n_moved += grown->n_moved;
+            n_kept += p->n_requests - grown->n_moved;
+        }
+        place_result_free(afresh);
+        place_result_free(grown);
+        place_result_free(same);
+        place_result_free(r);
+        place_problem_free(p);
+    }
+    g_test_message("%u addresses moved, %u kept", n_moved, n_kept);
+    g_assert_cmpuint(n_kept, >, 20 * n_moved);
+}
+
+/* One thread and four give the same bytes; identical tiles are solved once. */
+static void test_threads(void) {
+    const struct place_memory m = place_memory_c600(true);
+    struct place_builder *b = place_builder_new(64, &m);
+    const uint32_t name = place_builder_name(b, "x");
+    for (uint32_t t = 0; t < 64; t++) {
+        struct random_source r = {t % 20, 0};
+        for (uint32_t i = 0; i < 60; i++) {
+            struct place_request q = random_request(&r, 1024, 30);
+            q.name = name;
+            place_builder_add(b, t, &q);
+        }
+    }
+    struct place_problem *p = place_builder_finish(b, NULL);
+    struct place_result *r[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        par_set_threads(i == 0 ? 1 : 4);
+        r[i] = place_solve(p, &(struct place_options){.max_steps = 20000}, NULL);
+        g_assert_nonnull(r[i]);
+        g_assert_cmpuint(r[i]->n_distinct, ==, 20);
+    }
+    par_set_threads(0);
+    g_assert_cmpmem(r[0]->address, p->n_requests * 4, r[1]->address, p->n_requests * 4);
+    g_assert_cmpmem(r[0]->tile_status, 64, r[1]->tile_status, 64);
+    g_assert_cmpuint(r[0]->n_steps, ==, r[1]->n_steps);
+    place_result_free(r[0]);
+    place_result_free(r[1]);
+    place_problem_free(p);
+}
+
+/* The exact search alone, without orders and bounds, against the whole solver. */
+static void test_search_alone(void) {
+    uint32_t n = 0;
+    for (uint64_t seed = 1; n < 600; seed++) {
+        struct place_problem *p = random_problem(seed, 3 + (uint32_t)(seed % 6), 1);
+        struct place_result *r = place_solve(p, NULL, NULL);
+        struct place_result *s = place_solve(p, &(struct place_options){.search_only = true}, NULL);
+        if (r != NULL) {
+            g_assert_cmpint(r->status, ==, s->status);
+            n++;
+        }
+        place_result_free(r);
+        place_result_free(s);
+        place_problem_free(p);
+    }
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     if (argc > 1) only_seed = g_ascii_strtoull(argv[1], NULL, 10);
     g_test_add_func("/place/exhaustive", test_exhaustive);
     g_test_add_func("/place/checker", test_checker);
     g_test_add_func("/place/large", test_large);
+    g_test_add_func("/place/repair", test_repair);
+    g_test_add_func("/place/threads", test_threads);
+    g_test_add_func("/place/search_alone", test_search_alone);
     return g_test_run();
 }
