@@ -12,7 +12,7 @@ struct bench {
     /* options */
     int phase, threads, shift, seed, max_row_bytes, pareto;
     char *priority, *width, *effort;
-    gboolean select_widths, replay, json, relaxed, diagram, check;
+    gboolean select_widths, replay, json, relaxed, diagram;
     struct exch_options o;
     /* state */
     uint32_t n_printed;
@@ -68,36 +68,79 @@ static void print_text(uint32_t number, const struct exch_problem *p, const stru
            t->seconds, t->checked ? "verified" : "NOT VERIFIED", t->verify_seconds);
 }
 
-static void report(struct bench *b, uint32_t number, const struct exch_problem *p, struct timed *t) {
+static void report(struct bench *b, uint32_t number, const struct exch_problem *p,
+                   const struct timed *t) {
     if (b->json) print_json(b, number, p, t);
     else print_text(number, p, t);
-    exch_result_free(t->r);
+    if (!b->diagram || b->json) return;
+    char *text = exch_diagram(p, t->r);
+    fputs(text, stdout);
+    g_free(text);
 }
 
-static bool run_phase(struct bench *b, struct exch_problem *p, uint32_t number, GError **error) {
-    if (b->shift != 0) shift_addresses(p, b->shift);
-    if (!exch_problem_check(p, error)) return false;
+/* Checks a result by decoding and by the fabric, reports it. */
+static bool finish(struct bench *b, const struct exch_problem *p, uint32_t number, struct timed *t,
+                   GError **error) {
     double t0 = now();
-    struct timed t = {0};
-    t.r = exch_schedule(p, &b->o, error);
-    if (t.r == NULL) return false;
-    t.seconds = now() - t0;
-    t0 = now();
-    if (!exch_rows_check(p, t.r, error)) return false;
-    t.check_seconds = now() - t0;
+    if (!exch_rows_check(p, t->r, error)) return false;
+    t->check_seconds = now() - t0;
     t0 = now();
     struct exch_verdict verdict;
-    exch_verify(b->fabric, p, t.r, 0, &verdict);
-    t.verify_seconds = now() - t0;
-    t.checked = verdict.ok;
+    exch_verify(b->fabric, p, t->r, 0, &verdict);
+    t->verify_seconds = now() - t0;
+    t->checked = verdict.ok;
     if (!verdict.ok) {
         fprintf(stderr, "ipu-stack exchange-schedule-bench: phase %u: the fabric disagrees: %s\n",
                 number, verdict.first != NULL ? verdict.first : "other horizons");
         b->failed = true;
     }
     g_free(verdict.first);
-    report(b, number, p, &t);
+    if (t->r->horizon < t->r->bounds.any_width) {
+        fprintf(stderr, "ipu-stack exchange-schedule-bench: phase %u: horizon below the bound\n", number);
+        b->failed = true;
+    }
+    report(b, number, p, t);
     return true;
+}
+
+static bool run_replay(struct bench *b, struct exch_problem *p, uint32_t number, struct timed *t,
+                       GError **error) {
+    struct exch_recipe *recipe = exch_recipe_new(p, t->r);
+    const double t0 = now();
+    struct timed again = {.r = exch_replay(p, recipe)};
+    again.seconds = now() - t0;
+    exch_recipe_free(recipe);
+    const bool ok = again.r == NULL || finish(b, p, number, &again, error);
+    if (again.r == NULL) b->failed = true;
+    exch_result_free(again.r);
+    return ok;
+}
+
+static bool run_pareto(struct bench *b, struct exch_problem *p, uint32_t number, GError **error) {
+    struct exch_result **r = g_new0(struct exch_result *, b->pareto);
+    const double t0 = now();
+    const uint32_t n = exch_pareto(p, &b->o, (uint32_t)b->pareto, r, error);
+    bool ok = n > 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct timed t = {.r = r[i], .seconds = now() - t0};
+        ok = ok && finish(b, p, number, &t, error);
+        exch_result_free(r[i]);
+    }
+    g_free(r);
+    return ok;
+}
+
+static bool run_phase(struct bench *b, struct exch_problem *p, uint32_t number, GError **error) {
+    if (b->shift != 0) shift_addresses(p, b->shift);
+    if (!exch_problem_check(p, error)) return false;
+    if (b->pareto > 0) return run_pareto(b, p, number, error);
+    const double t0 = now();
+    struct timed t = {.r = exch_schedule(p, &b->o, error)};
+    if (t.r == NULL) return false;
+    t.seconds = now() - t0;
+    const bool ok = b->replay ? run_replay(b, p, number, &t, error) : finish(b, p, number, &t, error);
+    exch_result_free(t.r);
+    return ok;
 }
 
 static const char *parse_words(struct bench *b) {
@@ -161,6 +204,13 @@ int cmd_exchange_schedule_bench(int argc, char **argv) {
         {"shift", 0, 0, G_OPTION_ARG_INT, &b.shift, "Move interleaved addresses", "BYTES"},
         {"seed", 's', 0, G_OPTION_ARG_INT, &b.seed, "Seed of randomised orders", "N"},
         {"json", 'j', 0, G_OPTION_ARG_NONE, &b.json, "Report as JSON", NULL},
+        {"select-widths", 0, 0, G_OPTION_ARG_NONE, &b.select_widths,
+         "Compare ordinary and paired widths (the default)", NULL},
+        {"replay", 'r', 0, G_OPTION_ARG_NONE, &b.replay, "Report the replay of the schedule's recipe",
+         NULL},
+        {"pareto", 0, 0, G_OPTION_ARG_INT, &b.pareto,
+         "Report up to N schedules that trade row bytes for slots", "N"},
+        {"diagram", 'd', 0, G_OPTION_ARG_NONE, &b.diagram, "Draw the phase", NULL},
         {"relaxed", 0, 0, G_OPTION_ARG_NONE, &b.relaxed,
          "Relax the label rule (unverified on hardware)", NULL},
         {"max-row-bytes", 0, 0, G_OPTION_ARG_INT, &b.max_row_bytes, "Prefer rows of at most", "BYTES"},
