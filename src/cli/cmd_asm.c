@@ -122,6 +122,22 @@ static bool has_warning(char **warnings, const char *name) {
     return false;
 }
 
+/* -DNAME, -IDIR, -Werror=pad, -oFILE: values written behind the letter, as compilers take them. */
+static void split_letters(int argc, char **argv) {
+    static const struct {
+        char letter;
+        const char *name;
+    } options[] = {{'D', "define"}, {'I', "include"}, {'W', "warn"}, {'o', "output"}};
+    for (int i = 1; i < argc; i++)
+        for (size_t k = 0; k < ARRAY_LEN(options); k++) {
+            if (argv[i][0] != '-' || argv[i][1] != options[k].letter || argv[i][2] == 0) continue;
+            char *text = g_strdup_printf("--%s=%s", options[k].name, argv[i] + 2);
+            argv[i] = (char *)(uintptr_t)g_intern_string(text);
+            g_free(text);
+            break;
+        }
+}
+
 int cmd_asm(int argc, char **argv) {
     struct options o = {0};
     const GOptionEntry entries[] = {
@@ -150,9 +166,13 @@ int cmd_asm(int argc, char **argv) {
          "error=pad: an inserted nop is an error", "NAME"},
         {0}};
     bool done;
-    if (!cli_options(&argc, &argv, entries, "FILE|-", NULL, &done)) return CLI_WRONG_INPUT;
+    split_letters(argc, argv);
+    if (!cli_options(&argc, &argv, entries, "FILE|-", "--hex without a file reads standard input.",
+                     &done))
+        return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
-    if (argc != 2) {
+    const char *path = argc == 2 ? argv[1] : "-";
+    if (argc > 2 || (argc < 2 && !o.hex)) {
         fprintf(stderr, "ipu-stack asm: one file or - is needed; see ipu-stack asm --help\n");
         return CLI_WRONG_INPUT;
     }
@@ -168,12 +188,12 @@ int cmd_asm(int argc, char **argv) {
     int status;
     if ((o.sdk_header != NULL &&
          !file_read(o.sdk_header, 64 * 1024 * 1024, (uint8_t **)&header, &header_size, &error)) ||
-        !read_source(argv[1], &o, &text, &size, &error)) {
+        !read_source(path, &o, &text, &size, &error)) {
         status = cli_fail("asm", error);
     } else {
         char *header_text = header != NULL ? g_strndup(header, header_size) : NULL;
         asm_options.sdk_header = header_text;
-        status = assemble(argv[1], &o, &asm_options, text, size);
+        status = assemble(path, &o, &asm_options, text, size);
         g_free(header_text);
     }
     g_free(text);

@@ -341,6 +341,14 @@ static uint32_t preference(const struct isa_form *f) {
     return 0;
 }
 
+/* The flag of an instruction as it is written. */
+static const char *flag_text(const struct as_insn *x) {
+    const struct as_operand *last = &x->operand[x->n_operands - 1];
+    const bool named = last->kind == AS_OP_EXPR && last->expr->kind == AS_SYMBOL &&
+                       last->expr->symbol->name != NULL;
+    return named ? last->expr->symbol->name : "its flag";
+}
+
 /* Instructions whose numbers are not public are refused in hardware mode. */
 static bool check_hardware(struct as *as, const struct as_insn *x, const struct isa_insn *insn) {
     if (!as->options->target_hardware) return true;
@@ -351,7 +359,7 @@ static bool check_hardware(struct as *as, const struct as_insn *x, const struct 
     }
     if (!isa_flag_provisional(insn->op) || as->sdk != NULL) return true;
     if (insn->op == ISA_OP_F16V4STACC && insn->imm == 0) return true; /* seen as a plain 0 */
-    as_error(as, x->loc, ISA_HARDWARE_FLAG, x->written, "the flag");
+    as_error(as, x->loc, ISA_HARDWARE_FLAG, x->written, flag_text(x));
     return false;
 }
 
@@ -393,7 +401,7 @@ bool as_match(struct as *as, struct as_insn *insn, struct as_reloc *ret) {
     }
     if (!found) {
         if (as->options->target_hardware && as->sdk == NULL && isa_flag_provisional(best.insn.op))
-            as_error(as, insn->loc, ISA_HARDWARE_FLAG, insn->written, "the flag");
+            as_error(as, insn->loc, ISA_HARDWARE_FLAG, insn->written, flag_text(insn));
         else report_value(as, insn, best.insn.op, best.bad);
         return false;
     }

@@ -27,7 +27,8 @@ bool isa_preprocess(const char *path, const char *const *flags, char **ret_text,
     char *text = NULL, *log = NULL;
     int status = 0;
     GError *problem = NULL;
-    const bool ran = g_spawn_sync(NULL, (char **)argv->pdata, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL,
+    const bool ran = g_spawn_sync(NULL, (char **)argv->pdata, NULL,
+                                  G_SPAWN_SEARCH_PATH | G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL,
                                   &text, &log, &status, &problem);
     g_ptr_array_free(argv, true);
     const bool ok = ran && g_spawn_check_wait_status(status, NULL);

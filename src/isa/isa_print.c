@@ -43,7 +43,7 @@ static void print_immediate(GString *out, const struct isa_insn *insn, uint32_t 
         name = isa_flag_name(insn->op, (uint32_t)v);
     }
     if (name != NULL) g_string_append(out, name);
-    else print_number(out, v, c->file == 'T' || (c->n > 12 && c->file != 'N'));
+    else print_number(out, v, c->file == 'T' || (c->file == 'Z' && c->n > 16));
 }
 
 static void print_operands(GString *out, const struct isa_insn *insn,
