@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,6 +64,7 @@ bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const cha
 
 int main(int argc, char **argv) {
     setlocale(LC_ALL, "C");
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond a file-size limit is an error, not the end */
     if (argc < 2) {
         print_verbs(stderr);
         return CLI_WRONG_INPUT;

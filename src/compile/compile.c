@@ -42,7 +42,7 @@ static double seconds_since(gint64 start) {
 /* Places and schedules until the rows fit their reservation. */
 static bool settle(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error) {
-    const struct emit_request sizes = {.graph = c->g, .image = c->image,
+    const struct emit_request sizes = {.graph = c->g, .image = c->image, .stride = c->stride,
                                        .options = {.sample = c->o->sample,
                                                .base_writes = c->o->base_writes}};
     uint32_t program_bytes;
@@ -68,9 +68,10 @@ static bool settle(struct compile_state *c, struct compile_result *ret, bool *re
 
 static bool build(struct compile_state *c, struct compile_result *ret, GError **error) {
     const gint64 start = g_get_monotonic_time();
-    const struct emit_request r = {.graph = c->g, .image = c->image, .support = c->support,
+    const struct emit_request r = {.graph = c->g, .image = c->image, .stride = c->stride,
+                                   .support = c->support, .address = c->address,
                                    .options = {.sample = c->o->sample,
-                                               .base_writes = c->o->base_writes}, .address = c->address,
+                                               .base_writes = c->o->base_writes},
                                    .rows = (const struct exch_result *const *)c->rows,
                                    .sample_address = c->sample_address};
     c->programs = emit_programs(&r, error);
@@ -91,6 +92,7 @@ static void state_clear(struct compile_state *c) {
     for (uint32_t i = 0; i < c->n_exchanges; i++) exch_result_free(c->rows[i]);
     g_free(c->rows);
     g_free(c->exchange_step);
+    g_free(c->stride);
     g_free(c->address);
     g_free(c->sample_address);
     emit_result_free(c->programs);
@@ -102,6 +104,7 @@ bool compile_tile_graph(const struct tile_graph *g, const struct compile_options
     struct compile_state c = {.g = g, .o = o};
     *ret = (struct compile_result){.limit = COMPILE_FITS};
     find_exchanges(&c);
+    compile_strides(&c);
     c.image = emit_image_new(g, error);
     bool fits = true;
     bool ok = c.image != NULL && settle(&c, ret, &fits, error);

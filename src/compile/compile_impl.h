@@ -13,12 +13,15 @@ struct compile_state {
     struct emit_support support;
     uint32_t n_exchanges;
     uint32_t *exchange_step;      /* [n_exchanges] step of the graph */
+    uint32_t *stride;             /* [allocs.n] bytes between blocks; 0 for a single one */
     uint32_t *address;            /* [allocs.n] */
     uint32_t *sample_address;     /* [n_tiles], with sampling */
     struct exch_result **rows;    /* [n_exchanges] */
     struct emit_result *programs;
 };
 
+/* Fills c->stride: the graph's, or the smallest where it leaves the choice. */
+void compile_strides(struct compile_state *c);
 /* Places everything for the current support ranges. False with *ret->limit and a report when it does
  * not fit, or with an error. */
 bool compile_place(struct compile_state *c, struct compile_result *ret, bool *ret_fits,

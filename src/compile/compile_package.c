@@ -75,8 +75,8 @@ static void merge_zeros(GArray *segments) {
     g_array_set_size(segments, out);
 }
 
-static uint32_t extent_of(const struct tg_allocs *a, uint32_t i) {
-    return a->bytes[i] + (a->blocks[i] > 1 ? (a->blocks[i] - 1) * a->stride[i] : 0);
+static uint32_t extent_of(const struct compile_state *c, uint32_t i) {
+    return c->g->allocs.bytes[i] + (c->g->allocs.blocks[i] - 1) * c->stride[i];
 }
 
 static void add_tile(struct packing *k, uint32_t t, const uint32_t *allocs, uint32_t n_allocs) {
@@ -97,7 +97,7 @@ static void add_tile(struct packing *k, uint32_t t, const uint32_t *allocs, uint
     for (uint32_t i = 0; i < n_allocs; i++)
         if (a->flags[allocs[i]] & TG_ZEROED)
             add_segment(k, PACKAGE_SEGMENT_ZERO, c->address[allocs[i]], NULL,
-                        extent_of(a, allocs[i]));
+                        extent_of(c, allocs[i]));
     g_array_sort(k->segments, compare_segments);
 }
 
@@ -145,7 +145,7 @@ static void pack_owners(struct packing *k, const struct by_tile *by) {
     for (uint32_t k2 = 0; k2 < a->n; k2++) {
         const uint32_t i = by->alloc[k2];
         p->owners[k2] = (struct package_owner){
-            .address = k->c->address[i], .bytes = extent_of(a, i), .tail_bytes = a->tail_bytes[i],
+            .address = k->c->address[i], .bytes = extent_of(k->c, i), .tail_bytes = a->tail_bytes[i],
             .name = name_of(k, g->names[a->value[i]]), .first_step = a->first_step[i],
             .last_step = a->last_step[i]};
     }
@@ -238,9 +238,7 @@ static void pack_slice(const struct packing *k, const struct tg_slice *from,
     const struct tg_allocs *a = &k->c->g->allocs;
     *to = (struct package_slice){.tile = a->tile[from->alloc],
                                  .address = k->c->address[from->alloc] + from->mem_offset +
-                                            from->block * (a->blocks[from->alloc] > 1
-                                                               ? a->stride[from->alloc]
-                                                               : 0),
+                                            from->block * k->c->stride[from->alloc],
                                  .tensor_offset = from->tensor_offset, .n_dims = from->n_dims};
     memcpy(to->count, from->count, sizeof to->count);
     memcpy(to->tensor_step, from->tensor_step, sizeof to->tensor_step);

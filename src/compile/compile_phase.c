@@ -17,14 +17,15 @@ static uint32_t iterations(const struct tile_graph *g, uint32_t step) {
     return 1;
 }
 
-static void add_strides(const struct tile_graph *g, uint32_t step, struct exch_problem *p) {
+static void add_strides(const struct compile_state *c, uint32_t step, struct exch_problem *p) {
+    const struct tile_graph *g = c->g;
     p->n_iterations = iterations(g, step);
     if (p->n_iterations <= 1) return;
     exch_problem_add_strides(p);
     const struct tg_step *s = &g->steps[step];
     for (uint32_t x = s->first; x < s->end; x++) {
         const uint32_t a = g->transfers.source[x].alloc;
-        if (g->allocs.blocks[a] > 1) p->source_stride[x - s->first] = (int32_t)g->allocs.stride[a];
+        if (g->allocs.blocks[a] > 1) p->source_stride[x - s->first] = (int32_t)c->stride[a];
     }
 }
 
@@ -47,7 +48,7 @@ struct exch_problem *compile_phase_problem(const struct compile_state *c, uint32
         p->recipient_tile[r] = g->allocs.tile[x->recipient[first_recipient + r].alloc];
         p->recipient_address[r] = address_of(c, x->recipient[first_recipient + r]);
     }
-    add_strides(g, step, p);
+    add_strides(c, step, p);
     p->split_long = true;
     if (c->address != NULL) {
         p->row_address = c->support.rows_address;

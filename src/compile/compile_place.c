@@ -4,6 +4,18 @@
 
 #include <string.h>
 
+void compile_strides(struct compile_state *c) {
+    const struct tg_allocs *a = &c->g->allocs;
+    c->stride = g_new0(uint32_t, a->n + 1);
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->blocks[i] <= 1) continue;
+        const struct place_request r = {.bytes = a->bytes[i], .tail_bytes = a->tail_bytes[i],
+                                        .align = a->align[i], .n_blocks = a->blocks[i],
+                                        .stride = a->stride[i]};
+        c->stride[i] = place_request_stride(&r);
+    }
+}
+
 struct placing {
     const struct compile_state *c;
     struct place_builder *b;
@@ -58,7 +70,7 @@ static void add_alloc(struct placing *p, uint32_t i) {
     if (a->flags[i] & TG_NO_HOST_WINDOW) r.flags |= PLACE_NO_HOST_WINDOW;
     if (a->blocks[i] > 1) {
         r.n_blocks = a->blocks[i];
-        r.stride = a->stride[i];
+        r.stride = p->c->stride[i];
     }
     if (a->alias[i] != TG_NONE) {
         r.flags |= PLACE_ALIAS;

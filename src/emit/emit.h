@@ -62,6 +62,7 @@ struct emit_request {
     const struct emit_image *image;
     struct emit_support support;
     struct emit_options options;
+    const uint32_t *stride;                 /* [allocs.n] bytes between blocks; 0 for a single one */
     const uint32_t *address;                /* [allocs.n]; NULL only for emit_program_bytes */
     const struct exch_result *const *rows;  /* [exchange steps of the graph]; NULL as address */
     const uint32_t *sample_address;         /* [n_tiles] of the sample buffer; NULL without sampling */

@@ -40,8 +40,7 @@ static uint32_t ref_address(const struct emit_tile *w, struct tg_ref ref) {
 
 /* Bytes that a reference moves by at every iteration of the repeat around it. */
 static int32_t ref_stride(const struct emit_tile *w, struct tg_ref ref) {
-    const struct tg_allocs *a = &w->r->graph->allocs;
-    return w->inside && a->blocks[ref.alloc] > 1 ? (int32_t)a->stride[ref.alloc] : 0;
+    return w->inside ? (int32_t)w->r->stride[ref.alloc] : 0;
 }
 
 /* Word of the repeat's frame that holds stride x iteration. */

@@ -1,0 +1,144 @@
+/* Small networks through the whole command: right values, predicted cycles within 1 %, the same package
+ * bytes for any number of threads, profiles and pages. */
+#include "../cli_spawn.h"
+
+#include <math.h>
+
+static char *check(const char *line) {
+    struct cli_said s = cli_run(line);
+    if (s.status != 0) g_error("%s: status %d\n%s%s", line, s.status, s.out, s.err);
+    g_assert_nonnull(strstr(s.out, "\"pass\":true"));
+    const double predicted = cli_number(s.out, "cycles_predicted");
+    const double measured = cli_number(s.out, "cycles_measured");
+    g_test_message("%s: %.0f measured, %.0f predicted", line, measured, predicted);
+    g_assert_cmpfloat(fabs(predicted - measured), <=, 0.01 * measured);
+    static const char *const keys[] = {
+        "tiles", "active_tiles", "exchange_cycles", "max_abs_error", "cosine", "values_checked",
+        "compile_seconds", "run_seconds", "peak_tile_bytes", "row_bytes_max", "package_bytes"};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(keys); i++) cli_number(s.out, keys[i]);
+    g_free(s.err);
+    return s.out;
+}
+
+static void test_mlp_smoke(void) {
+    static const uint32_t tiles[] = {1, 7, 64, 1472};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(tiles); i++) {
+        char *line = g_strdup_printf("e2e-test --workload mlp-smoke --tiles %u --json", tiles[i]);
+        char *out = check(line);
+        g_assert_cmpfloat(cli_number(out, "values_checked"), ==, 64.0 * tiles[i]);
+        g_assert_cmpfloat(cli_number(out, "max_abs_error"), <=, 0.02);
+        g_free(out);
+        g_free(line);
+    }
+}
+
+static void test_gemm_smoke(void) {
+    char *out = check("e2e-test --workload gemm-smoke --tiles 64 --json");
+    g_assert_cmpfloat(cli_number(out, "values_checked"), ==, 262144);
+    g_assert_cmpfloat(cli_number(out, "values_unequal"), ==, 0);
+    g_free(out);
+    out = check("e2e-test --workload batched-gemm-smoke --tiles 64 --json");
+    g_assert_cmpfloat(cli_number(out, "values_checked"), ==, 786432);
+    g_assert_cmpfloat(cli_number(out, "values_unequal"), ==, 0);
+    g_free(out);
+}
+
+/* Partial sums, a repartition between products, sampling code, FP32 reference. */
+static void test_mlp_grids(void) {
+    char *out = check("e2e-test --workload siglip-mlp-benchmark --mlp-batch 1 --tiles 64 "
+                      "--mlp-tokens 81 --mlp-dim 144 --mlp-hidden-dim 528 --reference-fp32 --json "
+                      "--gemm-plan-constraint 0:3x4x3 --gemm-plan-constraint 2:2x5x6");
+    g_assert_cmpfloat(cli_number(out, "values_checked"), ==, 81 * 144);
+    g_assert_cmpfloat(cli_number(out, "cosine_fp32"), >, 0.9999);
+    g_free(out);
+    struct cli_said s = cli_run("e2e-test --workload mlp-smoke --tiles 7 --sample-cycles --json");
+    g_assert_cmpint(s.status, ==, 0);
+    g_assert_nonnull(strstr(s.out, "\"cycles_measured\":null"));
+    g_assert_cmpfloat(cli_number(s.out, "cycles_sampled"), >, 0);
+    cli_said_clear(&s);
+}
+
+static void write_package(const char *path, const char *options) {
+    char *line = g_strdup_printf("compile --workload mlp-smoke --tiles 64 -o %s %s", path, options);
+    struct cli_said s = cli_run(line);
+    if (s.status != 0) g_error("%s: %s", line, s.err);
+    cli_said_clear(&s);
+    g_free(line);
+}
+
+static void test_same_package(void) {
+    char *dir = cli_temp_dir();
+    static const char *const options[] = {"--threads 1", "--threads 2", "--threads 4", "--threads 2"};
+    char *first = NULL;
+    gsize first_size = 0;
+    for (uint32_t i = 0; i < G_N_ELEMENTS(options); i++) {
+        char *path = g_build_filename(dir, "p.ipuexe", NULL), *bytes;
+        gsize size;
+        write_package(path, options[i]);
+        g_assert_true(g_file_get_contents(path, &bytes, &size, NULL));
+        if (i == 0) {
+            first = bytes;
+            first_size = size;
+        } else {
+            g_assert_cmpmem(bytes, (int)size, first, (int)first_size);
+            g_free(bytes);
+        }
+        g_free(path);
+    }
+    g_free(first);
+    cli_temp_remove(dir);
+}
+
+static char *run_format(const char *format, const char *dir) {
+    char **pieces = g_strsplit(format, "%s", -1);
+    char *line = g_strjoinv(dir, pieces);
+    struct cli_said s = cli_run(line);
+    if (s.status != 0) g_error("%s: status %d\n%s", line, s.status, s.err);
+    g_strfreev(pieces);
+    g_free(line);
+    g_free(s.err);
+    return s.out;
+}
+
+static char *read_text(const char *dir, const char *name) {
+    char *path = g_build_filename(dir, name, NULL), *text;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_free(path);
+    return text;
+}
+
+static void test_profile_files(void) {
+    char *dir = cli_temp_dir();
+    char *out = run_format("e2e-test --workload mlp-smoke --tiles 64 --json --package %s/a.ipuexe "
+                           "--profile-output %s/a.ipuprof --page %s/a.html", dir);
+    const double cycles = cli_number(out, "cycles_measured");
+    g_free(out);
+    out = run_format("profile-inspect --json %s/a.ipuprof", dir);
+    g_assert_cmpfloat(cli_number(out, "cycles_measured"), ==, cycles);
+    g_assert_cmpfloat(cli_number(out, "tiles"), ==, 64);
+    const double shares = cli_number(out, "compute_share") + cli_number(out, "exchange_share") +
+                          cli_number(out, "wait_share");
+    g_assert_cmpfloat(fabs(shares - 1), <, 1e-4);
+    g_free(out);
+    out = run_format("package-inspect --json %s/a.ipuexe", dir);
+    g_assert_cmpfloat(cli_number(out, "tiles"), ==, 64);
+    g_free(out);
+    g_free(run_format("profile-render %s/a.ipuprof -o %s/b.html", dir));
+    char *one = read_text(dir, "a.html"), *two = read_text(dir, "b.html");
+    g_assert_cmpstr(one, ==, two);
+    g_assert_null(strstr(one, "http://"));
+    g_assert_null(strstr(one, "https://"));
+    g_free(one);
+    g_free(two);
+    cli_temp_remove(dir);
+}
+
+int main(int argc, char **argv) {
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/e2e/mlp_smoke", test_mlp_smoke);
+    g_test_add_func("/e2e/gemm_smoke", test_gemm_smoke);
+    g_test_add_func("/e2e/mlp_grids", test_mlp_grids);
+    g_test_add_func("/e2e/same_package", test_same_package);
+    g_test_add_func("/e2e/profile_files", test_profile_files);
+    return g_test_run();
+}

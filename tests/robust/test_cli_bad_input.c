@@ -1,0 +1,188 @@
+/* Wrong input is one line on stderr and status 2, what does not fit a report and status 3; nothing is
+ * written, and a full disk leaves the old file as it was. */
+#include "model/model.h"
+
+#include "../cli_spawn.h"
+
+static char *dir;
+
+static char *in_dir(const char *name) {
+    return g_build_filename(dir, name, NULL);
+}
+
+static void put(const char *name, const char *text) {
+    char *path = in_dir(name);
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+    g_free(path);
+}
+
+/* %s in the line stands for the folder. */
+static void expect(const char *format, int status, const char *part) {
+    char **pieces = g_strsplit(format, "%s", -1);
+    char *line = g_strjoinv(dir, pieces);
+    cli_expect(line, status, part);
+    g_strfreev(pieces);
+    g_free(line);
+}
+
+static void test_options(void) {
+    expect("e2e-test --workload no-such-network", 2, "no-such-network");
+    expect("e2e-test --no-such-option", 2, "Unknown option");
+    expect("e2e-test", 2, "give one network");
+    expect("e2e-test --workload mlp-smoke --graph x", 2, "give one network");
+    expect("e2e-test --workload mlp-smoke --tiles 0", 2, "--tiles 0");
+    expect("e2e-test --workload mlp-smoke --tiles 1473", 2, "1 to 1472");
+    expect("e2e-test --workload mlp-smoke --tiles abc", 2, "abc");
+    expect("e2e-test --workload siglip-mlp-benchmark --mlp-batch -1", 2, "--mlp-batch -1");
+    expect("e2e-test --workload mlp-smoke --diagnostic-atol nan", 2, "--diagnostic-atol");
+    expect("e2e-test --workload mlp-smoke --fp8-scale x", 2, "--fp8-scale");
+    expect("e2e-test --workload mlp-smoke --tiles 4 --gemm-plan-constraint what", 2, "what");
+    expect("e2e-test --workload mlp-smoke --no-profile --profile-output x", 2, "--no-profile");
+    expect("compile --workload mlp-smoke", 2, "-o FILE");
+    expect("run", 2, "give one package");
+    expect("frobnicate", 2, "unknown verb 'frobnicate'");
+}
+
+static void test_files(void) {
+    expect("e2e-test --graph %s/none.graph", 2, "none.graph");
+    expect("run %s/none.ipuexe", 2, "none.ipuexe");
+    expect("package-inspect %s/none.ipuexe", 2, "none.ipuexe");
+    expect("profile-inspect %s/none.ipuprof", 2, "none.ipuprof");
+    expect("profile-render %s/none.ipuprof", 2, "none.ipuprof");
+    expect("e2e-test --workload mlp-smoke --tiles 1 --input %s/none.safetensors", 2,
+           "none.safetensors");
+    expect("run %s", 2, "not a regular file");
+    put("text", "this is no package\n");
+    expect("run %s/text", 2, "is not a package file");
+    expect("profile-inspect %s/text", 2, "is not a profile file");
+    put("broken.graph", "graph g\n%x = input [2, 3] fill normal 1 0\n%y = gemm %x, %z : [2, 2]\n");
+    expect("e2e-test --graph %s/broken.graph", 2, "broken.graph");
+    expect("compile --workload mlp-smoke --tiles 1 -o %s/no/such/folder/p", 2, "no/such/folder");
+}
+
+static void write_tensors(const char *name, const struct model_tensor *t, uint32_t n) {
+    char *path = in_dir(name);
+    GError *error = NULL;
+    tensor_file_write(path, t, n, &error);
+    g_assert_no_error(error);
+    g_free(path);
+}
+
+static void test_tensors(void) {
+    put("ab.graph", "graph product\n%a = input [3, 4] fill normal 1 0\n"
+                    "%b = parameter [4, 5] fill normal 1 0\n%c = gemm %a, %b : [3, 5]\n"
+                    "output %c atol 0 rtol 0.01\n");
+    expect("compile --graph %s/ab.graph --tiles 4 -o %s/ab.ipuexe", 0, "");
+    expect("compile --graph %s/ab.graph --tiles 4 -o %s/bare.ipuexe --no-parameters", 0, "");
+    static const float v[64] = {1, 2, 3, 4};
+    static const uint16_t h[64];
+    static float inf[12] = {1, 2, 3};
+    const struct model_tensor good[] = {
+        {.name = "a", .dtype = MODEL_F32, .n_dims = 2, .shape = {3, 4}, .data = v, .bytes = 48},
+        {.name = "b", .dtype = MODEL_F16, .n_dims = 2, .shape = {4, 5}, .data = h, .bytes = 40}};
+    struct model_tensor bad = good[0];
+    write_tensors("good.st", good, 2);
+    write_tensors("only_b.st", good + 1, 1);
+    bad.shape[0] = 4;
+    bad.shape[1] = 3;
+    write_tensors("shape.st", &bad, 1);
+    bad = good[0];
+    bad.dtype = MODEL_I32;
+    write_tensors("dtype.st", &bad, 1);
+    bad = good[0];
+    inf[11] = 1e30f;
+    bad.data = inf;
+    write_tensors("range.st", &bad, 1);
+    expect("run %s/ab.ipuexe", 2, "input 'a' has no values");
+    expect("run %s/bare.ipuexe --input %s/range.st", 2, "");
+    expect("run %s/ab.ipuexe --input %s/only_b.st", 2, "tensor 'a' is missing");
+    expect("run %s/ab.ipuexe --input %s/shape.st", 2, "has shape [4, 3], the network wants [3, 4]");
+    expect("run %s/ab.ipuexe --input %s/dtype.st", 2, "dtype I32");
+    expect("run %s/ab.ipuexe --input %s/range.st", 2, "element 11 is 1e+30");
+    expect("run %s/bare.ipuexe --input %s/good.st --parameters %s/shape.st", 2, "'b' is missing");
+    expect("run %s/bare.ipuexe --input %s/good.st --parameters %s/good.st --output %s/out.st", 0,
+           "rounded");
+    expect("run %s/ab.ipuexe --input %s/good.st --output %s/out2.st", 0, "rounded");
+    expect("e2e-test --graph %s/ab.graph --tiles 4 --input %s/good.st", 0, "rounded");
+}
+
+static void test_infeasible(void) {
+    struct cli_said s = cli_run("e2e-test --workload gemm-benchmark --tiles 2 --benchmark-rows 4096 "
+                                "--benchmark-inner 4096 --benchmark-columns 4096 --json");
+    g_assert_cmpint(s.status, ==, 3);
+    g_assert_nonnull(strstr(s.err, "does not fit"));
+    g_assert_nonnull(strstr(s.err, "tile "));
+    g_assert_nonnull(strstr(s.err, " B  "));
+    g_assert_cmpfloat(cli_number(s.out, "missing_bytes"), >, 0);
+    cli_said_clear(&s);
+}
+
+/* A cut or altered file is refused by name; nothing else is printed. */
+static void damage(const char *name, const char *verb, const char *kind) {
+    char *path = in_dir(name), *bytes, *bad_path = in_dir("damaged");
+    gsize n;
+    g_assert_true(g_file_get_contents(path, &bytes, &n, NULL));
+    char *line = g_strdup_printf("%s %s", verb, bad_path);
+    const gsize cuts[] = {0, 50, 4096, n / 2, n - 1};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(cuts); i++) {
+        g_assert_true(g_file_set_contents(bad_path, bytes, (gssize)cuts[i], NULL));
+        cli_expect(line, 2, "damaged");
+    }
+    const gsize flips[] = {20, 1000, n / 3, n / 2, n - 7};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(flips); i++) {
+        bytes[flips[i]] ^= 4;
+        g_assert_true(g_file_set_contents(bad_path, bytes, (gssize)n, NULL));
+        cli_expect(line, 2, kind);
+        bytes[flips[i]] ^= 4;
+    }
+    g_free(line);
+    g_free(bytes);
+    g_free(path);
+    g_free(bad_path);
+}
+
+static void test_damage(void) {
+    expect("e2e-test --workload mlp-smoke --tiles 7 --package %s/p.ipuexe --profile-output "
+           "%s/p.ipuprof", 0, "");
+    damage("p.ipuexe", "package-inspect", "the package is truncated or was altered");
+    damage("p.ipuexe", "run", "the package is truncated or was altered");
+    damage("p.ipuprof", "profile-inspect", "the profile is truncated or was altered");
+    expect("package-inspect %s/p.ipuprof", 2, "is not a package file");
+    expect("profile-inspect %s/p.ipuexe", 2, "is not a profile file");
+}
+
+static void test_full_disk(void) {
+    expect("compile --workload mlp-smoke --tiles 7 -o %s/old.ipuexe", 0, "");
+    char *path = in_dir("old.ipuexe"), *before, *after;
+    gsize n_before, n_after;
+    g_assert_true(g_file_get_contents(path, &before, &n_before, NULL));
+    char *line = g_strdup_printf("compile --workload mlp-smoke --tiles 64 --seed 2 -o %s", path);
+    struct cli_said s = cli_run_limited(line, 50000);
+    g_assert_cmpint(s.status, ==, 2);
+    g_assert_nonnull(strstr(s.err, "nothing was changed"));
+    cli_said_clear(&s);
+    g_assert_true(g_file_get_contents(path, &after, &n_after, NULL));
+    g_assert_cmpmem(before, (int)n_before, after, (int)n_after);
+    GDir *d = g_dir_open(dir, 0, NULL);
+    for (const char *name; (name = g_dir_read_name(d)) != NULL;)
+        g_assert_false(g_str_has_prefix(name, "old.ipuexe."));
+    g_dir_close(d);
+    g_free(before);
+    g_free(after);
+    g_free(line);
+    g_free(path);
+}
+
+int main(int argc, char **argv) {
+    g_test_init(&argc, &argv, NULL);
+    dir = cli_temp_dir();
+    g_test_add_func("/cli/options", test_options);
+    g_test_add_func("/cli/files", test_files);
+    g_test_add_func("/cli/tensors", test_tensors);
+    g_test_add_func("/cli/infeasible", test_infeasible);
+    g_test_add_func("/cli/damage", test_damage);
+    g_test_add_func("/cli/full_disk", test_full_disk);
+    const int status = g_test_run();
+    cli_temp_remove(dir);
+    return status;
+}
