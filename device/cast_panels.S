@@ -8,7 +8,7 @@
 // Slots      4 per row of an A16 panel, 9 per panel:
 //              ld128 ; convert
 //              st64  ; -         twice per row; the second store steps to the next row
-// Numerics   nearest even, saturating.
+// Numerics   nearest even, saturating without a trap.
 #include "kernel.inc"
 
 KERNEL_ENTRY cast_panels, cast_panels_worker, 5
@@ -18,7 +18,7 @@ KERNEL_ENTRY cast_panels, cast_panels_worker, 5
 cast_panels_worker:
     { get $m0, $WSR ; setzi $a0, 3 }
     { and $m0, $m0, 7 ; uput $FP_NFMT, $a0 }
-    { ld32 $a0, ARG(4) ; fnop }
+    { ld32 $a0, ARG(4) ; uput $FP_CTL, $azero }
     { ld32 $m4, ARG(2) ; uput $FP_SCL, $a0 }
     setzi $m5, SIXTH
     mul $m5, $m5, $m4

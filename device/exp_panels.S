@@ -96,6 +96,7 @@ exp_panels_\name\()_worker:
     { ld32 $a0, ARG(7) ; setzi $a1, 3 }
     { mul $m0, $m0, $m8 ; uput $FP_SCL, $a0 }
     { shr $m0, $m0, SIXTH_SHIFT ; uput $FP_NFMT, $a1 }
+    { nop ; uput $FP_CTL, $azero }
     .else
     { mul $m0, $m0, $m8 ; fnop }
     { shr $m0, $m0, SIXTH_SHIFT ; fnop }

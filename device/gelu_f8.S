@@ -31,6 +31,7 @@
     { ld32 $a0, ARG(5) ; setzi $a1, 3 }
     { shr $m4, $m4, SIXTH_SHIFT ; uput $FP_SCL, $a0 }
     { ld32 $m1, ARG(3) ; uput $FP_NFMT, $a1 }
+    { nop ; uput $FP_CTL, $azero }
     add $m1, $m1, -1
     ld32 $m5, ARG(0)
     ld32 $m6, ARG(1)

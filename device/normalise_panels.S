@@ -9,7 +9,7 @@
 // Split      rows w, w + 6, ...   Contexts: all six workers
 // Slots      F16: 8 per panel (ld64 ; mix and st64 per quad), F8: 16 per pair of panels (two of the
 //            first, conversion and st64 per two quads)
-// Numerics   1 / divisor in F32, split in two halves h + l; x * h + x * l in F32, rounded once.
+// Numerics   the sign of a zero is not defined; F8 saturates without a trap; 1 / divisor in F32, split in two halves h + l; x * h + x * l in F32, rounded once.
 #include "kernel.inc"
 
 // m0 rows left - 1, m1 in, m2 out of the row, m3 address of the divisor, m4 panels (pairs) - 1,
@@ -21,6 +21,7 @@
     { ld32 $a0, ARG(5) ; setzi $a1, 3 }
     { ld32 $m5, ARG(2) ; uput $FP_SCL, $a0 }
     { setzi $m8, SIXTH ; uput $FP_NFMT, $a1 }
+    { nop ; uput $FP_CTL, $azero }
     .else
     { ld32 $m5, ARG(2) ; fnop }
     { setzi $m8, SIXTH ; fnop }

@@ -15,7 +15,8 @@
 //              nop                   ; gina 2, 3
 //              st64 0..3             ; gina 4, 5
 //              brnzdec
-// Numerics   accumulators in F32, additions in the order seed, remote 1, 2, ...; one rounding.
+// Numerics   accumulators in F32 from +0, additions in the order seed, remote 1, 2, ...; one rounding;
+//            a sum of zeros is +0.
 #include "kernel.inc"
 
 KERNEL_ENTRY reduce_f16, reduce_f16_worker, 5

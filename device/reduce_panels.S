@@ -22,7 +22,8 @@
 //              add remote address         ; acc last
 //              4 x (...                   ; gina), GELU, conversion, stores, brnzdec
 // Numerics   F32 sum in the order residual, bias, seed, remotes; rounded once to half; GELU as in
-//            gelu_f16; F8 rounds the half result, nearest even, saturating.
+//            gelu_f16; F8 rounds the half result, nearest even, and overflow
+//            saturates without a trap. A sum of zeros is +0.
 #include "kernel.inc"
 #include "gelu.inc"
 
@@ -86,6 +87,7 @@ reduce_panels_\name\()_worker:
     { nop ; uput $FP_SCL, $a0 }
     { nop ; setzi $a0, 3 }
     { nop ; uput $FP_NFMT, $a0 }
+    { nop ; uput $FP_CTL, $azero }
     .else
     .endif
     .if \gelu

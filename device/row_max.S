@@ -6,7 +6,7 @@
 // Alignment  8 bytes each, any region. Access tail: none
 // Split      rows w, w + 6, ...   Contexts: all six workers
 // Slots      4 per panel (ld64 next ; max), 14 per row, 22 more with a ragged panel
-// Numerics   exact; starts at -65504.
+// Numerics   exact; starts at -65504; of zeros of both signs either may be given.
 #include "kernel.inc"
 
 KERNEL_ENTRY row_max, row_max_worker, 5

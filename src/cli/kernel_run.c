@@ -204,38 +204,62 @@ static GString *run_program(const struct kernel_run *run) {
     return s;
 }
 
+/* The kernels' objects, behind `program` if that is not NULL. */
+static GPtrArray *run_objects(struct isa_object *program) {
+    GPtrArray *objects = g_ptr_array_new_with_free_func((GDestroyNotify)isa_object_free);
+    if (program) g_ptr_array_add(objects, program);
+    size_t n;
+    const struct kernel_object *kernels = kernel_objects(&n);
+    for (size_t i = 0; i < n; i++) {
+        struct isa_object *o =
+            isa_object_read(kernels[i].bytes, kernels[i].size, kernels[i].name, NULL);
+        BUG_ON(!o);
+        g_ptr_array_add(objects, o);
+    }
+    return objects;
+}
+
 static struct isa_image *run_link(const struct kernel_run *run, GError **error) {
     struct isa_messages messages = {0};
     isa_messages_init(&messages);
     GString *text = run_program(run);
-    GPtrArray *objects = g_ptr_array_new_with_free_func((GDestroyNotify)isa_object_free);
     struct isa_object *program = isa_asm_source(text->str, text->len, "run.s", NULL, &messages);
     g_string_free(text, true);
-    if (program) g_ptr_array_add(objects, program);
-    size_t n;
-    const struct kernel_object *kernels = kernel_objects(&n);
-    for (size_t i = 0; program && i < n; i++) {
-        struct isa_object *o =
-            isa_object_read(kernels[i].bytes, kernels[i].size, kernels[i].name, error);
-        if (!o) break;
-        g_ptr_array_add(objects, o);
-    }
     struct isa_image *image = NULL;
-    if (objects->len == n + 1) {
+    if (program) {
+        GPtrArray *objects = run_objects(program);
         const char *roots[] = {"run_start"};
         const struct isa_layout layout = {.entry = "run_start", .roots = roots, .n_roots = 1};
         image = isa_link((struct isa_object *const *)objects->pdata, objects->len, &layout,
                          &messages);
+        g_ptr_array_unref(objects);
     }
-    if (!image && error && !*error) {
+    if (!image) {
         GString *report = g_string_new(NULL);
         isa_messages_print(&messages, report);
         diag_set(error, KERNEL_CHECK, kernel_name(run->spec.kernel), report->str);
         g_string_free(report, true);
     }
-    g_ptr_array_unref(objects);
     isa_messages_clear(&messages);
     return image;
+}
+
+uint32_t kernel_run_code_bytes(const struct kernel_spec *spec) {
+    struct isa_messages messages = {0};
+    isa_messages_init(&messages);
+    GPtrArray *objects = run_objects(NULL);
+    const char *roots[] = {kernel_symbol(spec)};
+    const struct isa_layout layout = {.roots = roots, .n_roots = 1};
+    struct isa_image *image = isa_link((struct isa_object *const *)objects->pdata, objects->len,
+                                       &layout, &messages);
+    BUG_ON(!image);
+    uint32_t bytes = 0;
+    for (guint i = 0; i < image->segments->len; i++)
+        bytes += g_array_index(image->segments, struct isa_segment, i).size;
+    isa_image_free(image);
+    g_ptr_array_unref(objects);
+    isa_messages_clear(&messages);
+    return bytes;
 }
 
 static void run_load(struct kernel_run *run) {
@@ -366,4 +390,15 @@ uint32_t kernel_run_stray(const struct kernel_run *run, uint32_t *ret_address) {
         if (stray++ == 0) *ret_address = TARGET_SRAM_BASE + b;
     }
     return stray;
+}
+
+/* Worker 0 reads the counter in cycle 0 of a lane-0 slot, stores, exits (12); join 14; br 5; setzi per
+ * register; the call; setzi, call, setzi, store (its address 8 later), setzi, runall 7 later; worker 0's
+ * fifth slot reads again. */
+uint64_t kernel_run_sampled_form(const struct kernel_spec *spec, uint32_t n_registers) {
+    enum { TO_CALL = 12 + TARGET_JOIN_CYCLES + TARGET_SUP_BRANCH_CYCLES, TO_RUNALL = 23 };
+    const uint64_t call = TO_CALL + n_registers;
+    const uint64_t behind = call + kernel_cycles_lane(spec, (uint32_t)(call % TARGET_LANE_CYCLES));
+    const uint64_t first = behind + TO_RUNALL + TARGET_RUNALL_CYCLES;
+    return ceil_div_u64(first, TARGET_LANE_CYCLES) * TARGET_LANE_CYCLES + 4 * TARGET_LANE_CYCLES;
 }

@@ -72,7 +72,7 @@ struct kernel_needs {
 const char *kernel_name(uint32_t kernel);                    /* "GEMM_F16" */
 const char *kernel_param_name(uint32_t kernel, uint32_t i);  /* "rows"; NULL when unused */
 const char *kernel_source(uint32_t kernel);                  /* "gemm.S", in device/ */
-uint32_t kernel_code_bytes(uint32_t kernel);                 /* of all its code */
+uint32_t kernel_code_bytes(uint32_t kernel);                 /* of its largest variant */
 bool kernel_find(const char *name, uint32_t *ret_kernel);
 
 /* Checks the shape and fills *ret. */

@@ -77,7 +77,7 @@ static uint64_t exp_cycles(const struct kernel_spec *spec, uint32_t lane) {
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
-        slots[w] = rows ? EXP_SETUP + f8 + (ragged ? EXP_MASKS : 0) + rows * row : EXP_IDLE;
+        slots[w] = rows ? EXP_SETUP + 2 * f8 + (ragged ? EXP_MASKS : 0) + rows * row : EXP_IDLE + f8;
     }
     return kernel_time_single(lane, 8, slots);
 }
@@ -124,8 +124,8 @@ static uint64_t normalise_cycles(const struct kernel_spec *spec, uint32_t lane) 
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
-        slots[w] = rows ? NORMALISE_SETUP + f8 + rows * (NORMALISE_ROW + spec->p[1] / 16 * 8)
-                        : NORMALISE_IDLE;
+        slots[w] = rows ? NORMALISE_SETUP + 2 * f8 + rows * (NORMALISE_ROW + spec->p[1] / 16 * 8)
+                        : NORMALISE_IDLE + 2 * f8;
     }
     return kernel_time_single(lane, 5 + f8, slots);
 }

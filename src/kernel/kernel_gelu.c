@@ -94,7 +94,7 @@ const struct kernel_family kernel_family_BIAS_GELU_F16 = {.describe = bias_descr
 
 /* --- GELU to F8 (device/gelu_f8.S). Parameters: rows, width, bias, exponent. --- */
 
-enum { F8_SETUP = 19, F8_ROW = 13, F8_VECTOR = 25, F8_BIAS = 2 };
+enum { F8_SETUP = 20, F8_ROW = 13, F8_VECTOR = 25, F8_BIAS = 2 };
 
 static bool f8_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
     if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;

@@ -99,7 +99,7 @@ static uint64_t panels_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t q = panels_has(spec, KERNEL_EPILOGUE_F8);
     const uint32_t vector = spec->p[0] + 8 + r + b + 19 * g + q;
     const uint32_t panel = PANELS_PANEL + r + b + 2 * q;
-    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + 7 * g + 13 * q;
+    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + 7 * g + 14 * q;
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t vectors = kernel_share(2 * spec->p[1], w);

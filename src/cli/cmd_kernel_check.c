@@ -1,0 +1,156 @@
+/* ipu-stack kernel-check: every kernel over a sweep of shapes, data and placements against its twin. */
+#include "cli/cli.h"
+#include "cli/kernel_run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct kernel_spec sweep[] = {
+#define SWEEP(name, ...) {KERNEL_##name, {__VA_ARGS__}},
+#define CHECK_DATA(name, letters)
+#include "cli/kernel_sweep.def"
+#undef SWEEP
+#undef CHECK_DATA
+};
+
+static const char *const check_data[N_KERNELS] = {
+#define SWEEP(name, ...)
+#define CHECK_DATA(name, letters) [KERNEL_##name] = letters,
+#include "cli/kernel_sweep.def"
+#undef SWEEP
+#undef CHECK_DATA
+};
+
+struct check {
+    uint32_t kernel, runs, wrong, stray, faults, refused;
+    double form_error; /* largest |closed form - model| / model */
+    uint32_t code_bytes;
+    bool verbose;
+};
+
+static void check_report(struct check *c, const struct kernel_run *run, const char *what) {
+    if (!c->verbose) return;
+    fprintf(stderr, "%s", kernel_name(c->kernel));
+    for (uint32_t i = 0; i < KERNEL_MAX_PARAMS && kernel_param_name(c->kernel, i); i++)
+        fprintf(stderr, "%c%" PRId32, i ? ',' : ' ', (int32_t)run->spec.p[i]);
+    fprintf(stderr, " (%s%s%s, offset %u): %s\n", kernel_data_name(run->options.data),
+            run->options.in_place ? ", in place" : "", run->options.high ? ", interleaved" : "",
+            run->options.offset, what);
+}
+
+static void check_one(struct check *c, const struct kernel_spec *spec,
+                      const struct kernel_run_options *options) {
+    GError *error = NULL;
+    struct kernel_run *run = kernel_run_new(spec, options, &error);
+    c->runs++;
+    if (!run) {
+        c->refused++;
+        fprintf(stderr, "ipu-stack kernel-check: %s\n", error->message);
+        g_error_free(error);
+        return;
+    }
+    if (run->faulted) {
+        c->faults++;
+        check_report(c, run, run->fault);
+    } else {
+        uint32_t first;
+        for (uint32_t i = 0; i < run->needs.n_operands; i++) {
+            if (!kernel_run_wrong(run, i, &first)) continue;
+            c->wrong++;
+            check_report(c, run, "differs from the twin");
+        }
+        if (kernel_run_stray(run, &first)) {
+            c->stray++;
+            check_report(c, run, "changed bytes outside of the result");
+        }
+        const double model = (double)run->call_cycles;
+        /* Closed forms count two slots per exponential; uniform data takes one. */
+        if (options->data == KERNEL_DATA_RANDOM)
+            c->form_error =
+                MAX(c->form_error, fabs((double)run->closed_form_cycles - model) / model);
+    }
+    kernel_run_free(run);
+}
+
+static void check_shape(struct check *c, const struct kernel_spec *spec) {
+    const struct {
+        char letter;
+        enum kernel_data data;
+    } datas[] = {{'r', KERNEL_DATA_RANDOM},
+                 {'u', KERNEL_DATA_UNIFORM},
+                 {'e', KERNEL_DATA_EXTREME},
+                 {'s', KERNEL_DATA_SUBNORMAL},
+                 {'z', KERNEL_DATA_ZERO}};
+    struct kernel_needs needs;
+    const bool valid = kernel_describe(spec, &needs, NULL);
+    bool alias = false;
+    for (uint32_t i = 0; valid && i < needs.n_operands; i++) alias |= needs.alias[i] != 0;
+    for (size_t d = 0; d < ARRAY_LEN(datas); d++) {
+        if (d > 0 && !strchr(check_data[c->kernel], datas[d].letter)) continue;
+        struct kernel_run_options options = {
+            .data = datas[d].data, .seed = 7 + d, .exact_lane = true};
+        check_one(c, spec, &options);
+        if (d > 0) continue;
+        options.high = true;
+        options.offset = 1;
+        check_one(c, spec, &options);
+        options.high = false;
+        options.offset = 3;
+        options.in_place = alias;
+        check_one(c, spec, &options);
+    }
+    c->code_bytes = MAX(c->code_bytes, kernel_run_code_bytes(spec));
+}
+
+static bool check_kernel(uint32_t kernel, bool verbose, bool json, const char *comma) {
+    struct check c = {.kernel = kernel, .verbose = verbose};
+    for (size_t i = 0; i < ARRAY_LEN(sweep); i++)
+        if (sweep[i].kernel == kernel) check_shape(&c, &sweep[i]);
+    const bool pass = c.runs > 0 && c.wrong + c.stray + c.faults + c.refused == 0 &&
+                      c.form_error <= 0.005 && c.code_bytes == kernel_code_bytes(kernel);
+    if (json)
+        printf("%s{\"kernel\":\"%s\",\"runs\":%u,\"wrong\":%u,\"stray\":%u,\"faults\":%u,"
+               "\"refused\":%u,\"closed_form_error\":%.5f,\"code_bytes\":%u,"
+               "\"code_bytes_declared\":%u,\"pass\":%s}",
+               comma, kernel_name(kernel), c.runs, c.wrong, c.stray, c.faults, c.refused,
+               c.form_error, c.code_bytes, kernel_code_bytes(kernel), pass ? "true" : "false");
+    else
+        printf("%-18s %4u runs, %u wrong, %u stray, %u faults, closed form within %.3f %%, "
+               "code %u bytes (declared %u): %s\n",
+               kernel_name(kernel), c.runs, c.wrong, c.stray, c.faults, 100 * c.form_error,
+               c.code_bytes, kernel_code_bytes(kernel), pass ? "pass" : "FAIL");
+    return pass;
+}
+
+int cmd_kernel_check(int argc, char **argv) {
+    gboolean json = false, verbose = false;
+    const GOptionEntry entries[] = {
+        {"json", 0, 0, G_OPTION_ARG_NONE, &json, "A JSON array", NULL},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what failed", NULL},
+        {0}};
+    bool done;
+    if (!cli_options(&argc, &argv, entries, "[KERNEL]",
+                     "Runs each kernel on the tile model over a sweep of shapes, data and placements: "
+                     "results equal to the C twin, no byte outside of them changed, no fault, closed "
+                     "forms within 0.5 %.", &done))
+        return CLI_WRONG_INPUT;
+    if (done) return CLI_OK;
+    uint32_t only = N_KERNELS;
+    if (argc > 1 && !kernel_find(argv[1], &only)) {
+        GError *error = NULL;
+        diag_set(&error, KERNEL_UNKNOWN, argv[1]);
+        return cli_fail("kernel-check", error);
+    }
+    bool pass = true;
+    const char *comma = "";
+    if (json) putchar('[');
+    for (uint32_t k = 0; k < N_KERNELS; k++) {
+        if (only != N_KERNELS && k != only) continue;
+        pass &= check_kernel(k, verbose, json, comma);
+        comma = ",\n";
+    }
+    if (json) puts("]");
+    return pass ? CLI_OK : CLI_CHECK_FAILED;
+}

@@ -1,0 +1,83 @@
+/* A call outside a kernel's contract is refused by the rule's name. */
+#include "kernel/kernel.h"
+#include "target/target.h"
+
+#include <string.h>
+
+static void refused(const struct kernel_spec *spec, const uint32_t *addresses, int code,
+                    const char *words) {
+    uint32_t registers[KERNEL_MAX_REGISTERS], n;
+    g_autoptr(GError) error = NULL;
+    g_assert_false(kernel_bind(spec, addresses, registers, &n, &error));
+    g_assert_cmpint(error->code, ==, code);
+    if (!strstr(error->message, words)) g_error("%s lacks %s", error->message, words);
+}
+
+static void test_shapes(void) {
+    const uint32_t a[] = {0x80000, 0x90000, 0xa0000, 0xb0000, 0xc0000};
+    const struct {
+        struct kernel_spec spec;
+        const char *words;
+    } cases[] = {
+        {{KERNEL_GEMM_F16, {0, 16, 16}}, "rows is 0"},
+        {{KERNEL_GEMM_F16, {10, 24, 16}}, "inner is 24"},
+        {{KERNEL_GEMM_F16, {10, 16, 8}}, "columns is 8"},
+        {{KERNEL_GEMM_F8, {10, 32, 16, 0, 0, 32}}, "rule scale"},
+        {{KERNEL_REDUCE_F16, {1, 8}}, "partials is 1"},
+        {{KERNEL_REDUCE_F16, {2, 12}}, "elements is 12"},
+        {{KERNEL_REDUCE_F16, {2, 16, 1}}, "unused parameter"},
+        {{KERNEL_REDUCE_PANELS, {2, 4, 16, 9}}, "rule epilogue"},
+        {{KERNEL_REDUCE_PANELS, {2, 4, 16, 8}}, "columns is 16"},
+        {{KERNEL_CAST_F16_F8, {8, 40}}, "rule scale"},
+        {{KERNEL_GELU_F16, {7}}, "elements is 7"},
+        {{KERNEL_COPY_U64, {12}}, "bytes is 12"},
+        {{KERNEL_MOMENTS_F16, {1, 48, 0, 2}}, "rule segments"},
+        {{KERNEL_EXP_PANELS, {4, 32, 33, 0x3c00, 1}}, "valid is 33"},
+        {{KERNEL_GEMM_F16, {6000, 4096, 16}}, "rule size"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        refused(&cases[i].spec, a, DIAG_KERNEL_SHAPE, cases[i].words);
+}
+
+static void test_addresses(void) {
+    const struct kernel_spec gemm = {KERNEL_GEMM_F16, {40, 32, 16, 0, 1}};
+    refused(&gemm, (const uint32_t[]){0x80010, 0x60000, 0x90000}, DIAG_KERNEL_ALIGN, "operand 0");
+    refused(&gemm, (const uint32_t[]){0x60000, 0x64000, 0x90000}, DIAG_KERNEL_MEMORY, "interleaved");
+    refused(&gemm, (const uint32_t[]){0x80000, 0x81000, 0x90000}, DIAG_KERNEL_SEPARATE,
+            "operands 0 and 1");
+    refused(&gemm, (const uint32_t[]){0x80000, 0x60000, 0x80100}, DIAG_KERNEL_OVERLAP,
+            "operands 0 and 2");
+    refused(&gemm, (const uint32_t[]){0xe7ff0 & ~31u, 0x60000, 0x90000}, DIAG_KERNEL_MEMORY, "SRAM");
+    const struct kernel_spec gelu = {KERNEL_GELU_F16, {64}};
+    refused(&gelu, (const uint32_t[]){0x60000, 0x60040}, DIAG_KERNEL_OVERLAP, "overlap");
+}
+
+static void test_accepts(void) {
+    const struct kernel_spec gelu = {KERNEL_GELU_F16, {64}};
+    uint32_t registers[KERNEL_MAX_REGISTERS], n;
+    g_autoptr(GError) error = NULL;
+    const uint32_t same[] = {0x60000, 0x60000};
+    g_assert_true(kernel_bind(&gelu, same, registers, &n, &error));
+    g_assert_cmpuint(n, ==, 3);
+    g_assert_cmpuint(registers[2], ==, 32);
+    uint32_t kernel;
+    g_assert_true(kernel_find("GEMM_F16", &kernel));
+    g_assert_cmpuint(kernel, ==, KERNEL_GEMM_F16);
+    g_assert_false(kernel_find("GEMM", &kernel));
+}
+
+/* Any lane of the call gives the same cycles within one rotation. */
+static void test_lanes(void) {
+    const struct kernel_spec spec = {KERNEL_GEMM_F16, {81, 80, 80, 0, 1}};
+    for (uint32_t lane = 0; lane < TARGET_LANE_CYCLES; lane++)
+        g_assert_cmpint(ABS((int)kernel_cycles_lane(&spec, lane) - (int)kernel_cycles(&spec)), <=, 6);
+}
+
+int main(int argc, char **argv) {
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/kernel/bind/shapes", test_shapes);
+    g_test_add_func("/kernel/bind/addresses", test_addresses);
+    g_test_add_func("/kernel/bind/accepts", test_accepts);
+    g_test_add_func("/kernel/cycles/lanes", test_lanes);
+    return g_test_run();
+}
