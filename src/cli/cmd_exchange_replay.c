@@ -10,7 +10,7 @@
 struct replay {
     const char *problem, *rows_path;
     uint32_t phase;
-    bool check;               /* there is a problem to compare with */
+    bool check; /* there is a problem to compare with */
     struct fabric_expect expect;
     struct fabric_rows rows;
     struct fabric_tile *tiles;
@@ -45,7 +45,8 @@ static bool passed(const struct replay *r) {
 
 static void print_text(const struct replay *r, int64_t max_faults) {
     const struct fabric_result *q = &r->result;
-    printf("%s: %u active tiles, %u messages, %" PRIu64 " words sent, %" PRIu64 " delivered in %u runs\n",
+    printf("%s: %u active tiles, %u messages, %" PRIu64 " words sent, %" PRIu64
+           " delivered in %u runs\n",
            r->rows_path, r->rows.n_active, q->n_messages, q->words_sent, q->words_moved,
            q->n_deliveries);
     printf("horizon %u (file: %u), %u tiles end at another slot than in the file\n", q->horizon,
@@ -67,10 +68,8 @@ static void print_text(const struct replay *r, int64_t max_faults) {
                    fabric_conditions[k].id, fabric_conditions[k].text);
     const char *what = r->check ? "every word delivered, nothing else written"
                                 : "executed without fault, no problem to compare with";
-    if (passed(r))
-        printf("passed: %s\n", what);
-    else
-        printf("FAILED: for the reasons above\n");
+    if (passed(r)) printf("passed: %s\n", what);
+    else printf("FAILED: for the reasons above\n");
 }
 
 static void print_json(const struct replay *r) {
@@ -89,16 +88,15 @@ static void print_json(const struct replay *r) {
         separator = ", ";
     }
     printf("], \"first_error\": ");
-    if (q->first == NULL)
-        printf("null");
+    if (q->first == NULL) printf("null");
     else
         printf("{\"number\": %u, \"id\": \"%s\", \"tile\": %u, \"slot\": %u, \"address\": %u, "
                "\"other_tile\": %d}",
                fabric_conditions[q->first->what].number, fabric_conditions[q->first->what].id,
                q->first->tile, q->first->slot, q->first->address,
                q->first->other == FABRIC_NO_TILE ? -1 : (int)q->first->other);
-    printf(", \"compared\": %s, \"verified\": %s, \"seconds\": %.6f}\n", r->check ? "true" : "false",
-           r->check && passed(r) ? "true" : "false", r->seconds);
+    printf(", \"compared\": %s, \"verified\": %s, \"seconds\": %.6f}\n",
+           r->check ? "true" : "false", r->check && passed(r) ? "true" : "false", r->seconds);
 }
 
 static bool load(struct replay *r, GError **error) {
@@ -112,15 +110,18 @@ int cmd_exchange_replay(int argc, char **argv) {
     gboolean json = false, relaxed = false;
     const GOptionEntry entries[] = {
         {"phase", 0, 0, G_OPTION_ARG_INT, &phase, "Phase of the problem (0)", "N"},
-        {"relaxed", 0, 0, G_OPTION_ARG_NONE, &relaxed, "Controls at a message's start are warnings", NULL},
+        {"relaxed", 0, 0, G_OPTION_ARG_NONE, &relaxed, "Controls at a message's start are warnings",
+         NULL},
         {"faults", 0, 0, G_OPTION_ARG_INT, &max_faults, "Faults to show (20)", "N"},
         {"threads", 0, 0, G_OPTION_ARG_INT, &threads, "Threads (0: all cores)", "N"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object on standard output", NULL},
         {0}};
     bool done;
-    if (!cli_options(&argc, &argv, entries, "PROBLEM ROWS",
-                     "PROBLEM is a JSON file of exchange phases, or - to execute only; ROWS a file of "
-                     "rows.\nBoth may be compressed with zstd.", &done))
+    if (!cli_options(
+            &argc, &argv, entries, "PROBLEM ROWS",
+            "PROBLEM is a JSON file of exchange phases, or - to execute only; ROWS a file of "
+            "rows.\nBoth may be compressed with zstd.",
+            &done))
         return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
     if (argc != 3 || phase < 0 || threads < 0) {
@@ -136,17 +137,15 @@ int cmd_exchange_replay(int argc, char **argv) {
     }
     make_tiles(&r);
     struct fabric *f = fabric_new();
-    const struct fabric_phase in = {.tiles = r.tiles, .n_tiles = r.rows.n_active,
-                                    .flags = relaxed ? FABRIC_RELAXED : 0};
+    const struct fabric_phase in = {
+        .tiles = r.tiles, .n_tiles = r.rows.n_active, .flags = relaxed ? FABRIC_RELAXED : 0};
     const gint64 start = g_get_monotonic_time();
     fabric_phase_run(f, &in, &r.result);
     if (r.check) fabric_expect_check(f, &r.expect, &r.result);
     r.seconds = (double)(g_get_monotonic_time() - start) * 1e-6;
     compare_horizons(&r);
-    if (json)
-        print_json(&r);
-    else
-        print_text(&r, max_faults);
+    if (json) print_json(&r);
+    else print_text(&r, max_faults);
     const bool ok = passed(&r);
     fabric_free(f);
     fabric_expect_clear(&r.expect);

@@ -5,14 +5,15 @@
  * In:   struct fabric_phase: SRAM of all tiles and one struct fabric_tile per tile with a row, in
  *       ascending order of logical tile; every other tile is inactive (answered by its sans).
  * Out:  per tile the slots until `br m10`, the pc of that branch and the registers on exit; for the
- *       phase its horizon, the words moved, the faults in order of (slot, tile, number), and the list
- *       of deliveries, which fabric_expect_check compares with a list of transfers.
+ *       phase its horizon, the words moved, the faults in order of (slot, tile, number), and the
+ *       list of deliveries, which fabric_expect_check compares with a list of transfers.
  * Units: slots of the tile's own clock, 0 = first cycle after its sync; byte addresses; tiles are
  *       logical numbers, mux values physical ones (as in the registers).
  * Time: an item read in slot t is written in slot z + 7, z its pointer stage; a read in slot t sees
  *       writes of slots <= t. Work grows with words of rows and messages, not with slots.
  * Strict: any fault of class E leaves the data in SRAM unmoved (H5 of a word that this same phase
- *       should have delivered: SRAM is then unspecified). FABRIC_PERMISSIVE moves what can be moved.
+ *       should have delivered: SRAM is then unspecified). FABRIC_PERMISSIVE moves what can be
+ *       moved.
  * Memory: the context owns everything that a result points to, until its next run; arrays are kept
  *       and grow to the largest phase seen. Threads: one context runs one phase at a time and uses
  *       par_for inside; any number of threads gives the same bytes and the same faults.
@@ -64,11 +65,11 @@ struct fabric_tile {
     uint16_t tile;          /* logical */
     bool workers_active;    /* a worker still runs: H4 */
     bool sync_in_row;       /* the row's first word is its `sync 3`; slot 0 is the word behind it */
-    uint32_t row_address;   /* byte address of the row's first word; 0 = not placed (only with words) */
+    uint32_t row_address;   /* bytes, of the row's first word; 0 = not placed (only with words) */
     const uint32_t *words;  /* the row, or NULL: read from SRAM at row_address */
     uint32_t n_words;       /* of `words`; the row must end within them */
     uint32_t code_elements; /* bit e: element e holds code executed during the phase (H2) */
-    uint32_t *m;            /* 16 supervisor registers for put and setzi, m[15] reads 0; NULL: all 0 */
+    uint32_t *m;            /* 16 registers for put and setzi, m[15] reads 0; NULL: all 0 */
     struct fabric_csr csr;  /* in: on entry; out: on exit */
     /* out */
     uint32_t slots;         /* slot of `br m10`: the tile's last event cycle */

@@ -1,17 +1,18 @@
 /* Rows to time lines. Two passes over the words of a row: one measures it (length, upper bounds of
  * controls and pieces) so that all tiles share flat arrays, one follows it slot by slot of its
  * instructions: controls go to one ascending list per kind, sends become pieces (same direction,
- * consecutive addresses) grouped in messages. Every condition that one row alone can show is flagged
- * here: R1 to R14, S2, S3, S7, H8, P7, C3 and the state on exit. Cost: linear in words.
+ * consecutive addresses) grouped in messages. Every condition that one row alone can show is
+ * flagged here: R1 to R14, S2, S3, S7, H8, P7, C3 and the state on exit. Cost: linear in words.
  *
- * A message starts at `send`, or at a transmitting sendpicp that does not continue a running stream;
- * it goes on through sendoff, sendpic and sendpicp at the running cursor. */
+ * A message starts at `send`, or at a transmitting sendpicp that does not continue a running
+ * stream; it goes on through sendoff, sendpic and sendpicp at the running cursor. */
 #include "fabric/fabric_impl.h"
 
 #include <string.h>
 
 enum {
-    MAX_SLOT = 1 << 30, /* rows beyond it are taken as endless: slots stay far from 32-bit overflow */
+    MAX_SLOT =
+        1 << 30, /* rows beyond it are taken as endless: slots stay far from 32-bit overflow */
     N_M_REGISTERS = 16,
     BASE_ALIGN = 8, /* ASSUMED by exchange 13-3 */
 };
@@ -64,21 +65,25 @@ struct walk {
     uint32_t thread;
     struct control *lines[N_TIMELINES]; /* where each kind goes: its own stretch of the bound */
     uint32_t counts[N_TIMELINES];
-    uint32_t slot, pc; /* pc: word index of the current instruction */
+    uint32_t slot, pc;     /* pc: word index of the current instruction */
     uint32_t last_control; /* slot of the latest control + 1; 0 = none */
     enum stream stream;
     uint32_t stream_end; /* slot behind the last item sent */
     uint32_t sctl;
-    uint32_t cursor;     /* items */
-    uint32_t message;    /* current one */
+    uint32_t cursor;  /* items */
+    uint32_t message; /* current one */
     uint32_t out_base;
     uint32_t m[N_M_REGISTERS];
 };
 
 static void flag(const struct walk *w, enum fabric_fault_index what, uint32_t slot,
                  uint32_t address) {
-    fabric_flag(w->f, w->thread, &(struct flag){.what = what, .tile = w->p->tile, .slot = slot,
-                                                .address = address, .other = FABRIC_NO_TILE});
+    fabric_flag(w->f, w->thread,
+                &(struct flag){.what = what,
+                               .tile = w->p->tile,
+                               .slot = slot,
+                               .address = address,
+                               .other = FABRIC_NO_TILE});
 }
 
 static uint32_t pc_address(const struct walk *w) {
@@ -89,7 +94,8 @@ static void put_control(struct walk *w, uint32_t kind, uint32_t slot, uint32_t v
     w->lines[kind][w->counts[kind]++] = (struct control){slot, value};
     if (kind == CONTROL_BASE) return;
     w->last_control = slot + 1;
-    if (kind == CONTROL_FMT && (value & ~CONTROL_MERGED) > 2) flag(w, FABRIC_R5, slot, pc_address(w));
+    if (kind == CONTROL_FMT && (value & ~CONTROL_MERGED) > 2)
+        flag(w, FABRIC_R5, slot, pc_address(w));
 }
 
 static uint32_t item_bytes(uint32_t sctl) {
@@ -131,8 +137,8 @@ static void emit_items(struct walk *w, uint32_t n) {
         last->bad |= more.bad;
     } else {
         struct piece *pc = &w->f->pieces[p->first_piece + p->n_pieces++];
-        *pc = (struct piece){.slot = w->slot, .n = n, .message = w->message,
-                             .sctl = (uint8_t)w->sctl};
+        *pc = (struct piece){
+            .slot = w->slot, .n = n, .message = w->message, .sctl = (uint8_t)w->sctl};
         place_piece(w, pc);
         msg->n_pieces++;
     }
@@ -154,11 +160,12 @@ static void open_message(struct walk *w) {
     struct tile_plan *p = w->p;
     close_message(w);
     w->message = p->first_message + p->n_messages++;
-    w->f->messages[w->message] =
-        (struct message){.slot = w->slot, .end = w->slot, .staging = NO_STAGING,
-                         .first_piece = p->first_piece + p->n_pieces,
-                         .sender = (uint16_t)(p - w->f->plans),
-                         .item_bytes = (uint8_t)item_bytes(w->sctl)};
+    w->f->messages[w->message] = (struct message){.slot = w->slot,
+                                                  .end = w->slot,
+                                                  .staging = NO_STAGING,
+                                                  .first_piece = p->first_piece + p->n_pieces,
+                                                  .sender = (uint16_t)(p - w->f->plans),
+                                                  .item_bytes = (uint8_t)item_bytes(w->sctl)};
     /* Rule 3.3-7: no control in the first slot of a message or the one before it. */
     if (w->last_control != 0 && w->last_control >= w->slot)
         flag(w, FABRIC_S7, w->slot, pc_address(w));
@@ -192,7 +199,8 @@ static void walk_continue(struct walk *w, const struct row_insn *in, uint32_t sc
     w->sctl = sctl;
     if (in->kind == ROW_SENDOFF && in->address != 0) {
         flag(w, FABRIC_R12, w->slot, pc_address(w));
-        w->cursor += in->address; /* ASSUMED: items forward from the running cursor (exchange 13-4) */
+        w->cursor +=
+            in->address; /* ASSUMED: items forward from the running cursor (exchange 13-4) */
     }
     if (gap) { /* a message of its own for windows and stages, but no start of one for rule 3.3-7 */
         const uint32_t controls = w->last_control;
@@ -236,10 +244,8 @@ static void walk_sendpicp(struct walk *w, const struct row_insn *in) {
 static void walk_put(struct walk *w, const struct row_insn *in) {
     const uint32_t value = w->m[in->address], last = w->slot + in->n - 1;
     if (value % BASE_ALIGN != 0) flag(w, FABRIC_P7, w->slot, value);
-    if (in->value == 0xa4)
-        put_control(w, CONTROL_BASE, last, value);
-    else
-        w->out_base = value;
+    if (in->value == 0xa4) put_control(w, CONTROL_BASE, last, value);
+    else w->out_base = value;
 }
 
 /* Executes one instruction; false when the row can't be followed any further. */
@@ -319,8 +325,7 @@ static void check_row_place(struct walk *w) {
     if (base % 8 != 0) flag(w, FABRIC_R2, 0, base);
     if (base < TARGET_SRAM_BASE || p->row_end > TARGET_REGION1_BASE) flag(w, FABRIC_R4, 0, base);
     if (w->t->words != NULL || w->f->phase->sram == NULL || !sram_range_ok(base, 4)) return;
-    const uint32_t missing =
-        sram_first_unwritten(w->f->phase->sram, p->tile, base, 4 * p->n_words);
+    const uint32_t missing = sram_first_unwritten(w->f->phase->sram, p->tile, base, 4 * p->n_words);
     if (missing != UINT32_MAX) flag(w, FABRIC_H5, 0, missing);
 }
 
@@ -403,8 +408,11 @@ void fabric_decode_lanes(struct fabric *f, uint32_t i, uint32_t thread) {
         while (b < q->n_pieces && theirs[b].slot + theirs[b].n <= mine[a].slot) b++;
         for (uint32_t k = b; k < q->n_pieces && theirs[k].slot < mine[a].slot + mine[a].n; k++)
             if ((theirs[k].sctl & SCTL_PAIRED) != 0)
-                fabric_flag(f, thread, &(struct flag){.what = FABRIC_S1, .tile = p->tile,
-                                .slot = MAX(mine[a].slot, theirs[k].slot),
-                                .address = mine[a].address, .other = q->tile});
+                fabric_flag(f, thread,
+                            &(struct flag){.what = FABRIC_S1,
+                                           .tile = p->tile,
+                                           .slot = MAX(mine[a].slot, theirs[k].slot),
+                                           .address = mine[a].address,
+                                           .other = q->tile});
     }
 }

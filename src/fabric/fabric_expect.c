@@ -1,7 +1,7 @@
 /* Compares what a phase delivered with a list of transfers. Both are maps from destination bytes to
- * source bytes, so the comparison is exact without looking at any content: per receiver the expected
- * and the delivered ranges are sorted by address and swept once. Order of dependent bytes (H3) is
- * checked only on tiles that read and write the same words. Cost: n log n in receivers. */
+ * source bytes, so the comparison is exact without looking at any content: per receiver the
+ * expected and the delivered ranges are sorted by address and swept once. Order of dependent bytes
+ * (H3) is checked only on tiles that read and write the same words. Cost: n log n in receivers. */
 #include "fabric/fabric_impl.h"
 
 #include <stdlib.h>
@@ -26,8 +26,8 @@ struct want {
 struct check {
     struct fabric *f;
     const struct fabric_expect *e;
-    uint32_t *first;        /* [N_TILES + 1]: wants by receiving tile */
-    struct want *wants;     /* of a tile ascending by address */
+    uint32_t *first;              /* [N_TILES + 1]: wants by receiving tile */
+    struct want *wants;           /* of a tile ascending by address */
     uint32_t *read_first, *reads; /* transfers by source tile */
 };
 
@@ -53,10 +53,13 @@ static void group(struct check *c) {
     for (uint32_t x = 0; x < e->n_transfers; x++) {
         c->reads[c->read_first[e->source[x] + 1]++] = x;
         for (uint32_t k = e->first[x]; k < e->first[x + 1]; k++)
-            c->wants[c->first[e->tile[k] + 1]++] = (struct want){
-                .address = e->address[k], .end = e->address[k] + 4 * e->words[x],
-                .source_address = e->source_address[x], .transfer = x, .receiver = k,
-                .source = e->source[x]};
+            c->wants[c->first[e->tile[k] + 1]++] =
+                (struct want){.address = e->address[k],
+                              .end = e->address[k] + 4 * e->words[x],
+                              .source_address = e->source_address[x],
+                              .transfer = x,
+                              .receiver = k,
+                              .source = e->source[x]};
     }
 }
 
@@ -76,8 +79,10 @@ struct sweep {
 
 static void differ(struct sweep *s, enum fabric_fault_index what, uint32_t slot, uint32_t address,
                    uint32_t other) {
-    fabric_flag(s->f, s->thread, &(struct flag){.what = what, .tile = s->tile, .slot = slot,
-                                                .address = address, .other = other});
+    fabric_flag(
+        s->f, s->thread,
+        &(struct flag){
+            .what = what, .tile = s->tile, .slot = slot, .address = address, .other = other});
     if (!s->wrong || slot < s->wrong_slot) {
         s->wrong_slot = slot;
         s->wrong_address = address;
@@ -89,8 +94,8 @@ static uint32_t stage_of(const struct fabric_delivery *d, uint32_t address) {
     return d->stage + (address - d->destination) / (d->paired ? 8 : 4);
 }
 
-/* Where the sender's word would have been selected, had the receiver gone on: M2 when it took another
- * part of the same message. */
+/* Where the sender's word would have been selected, had the receiver gone on: M2 when it took
+ * another part of the same message. */
 static void missing_words(struct sweep *s, const struct want *w, uint32_t from) {
     const uint32_t source = w->source_address + (from - w->address);
     differ(s, FABRIC_H6, 0, from, w->source);
@@ -105,12 +110,17 @@ static void missing_words(struct sweep *s, const struct want *w, uint32_t from) 
         const struct message *msg = &s->f->messages[pc->message];
         const bool first = w->receiver == s->c->e->first[w->transfer];
         if (first && !msg->by_self && !msg->by_other)
-            fabric_flag(s->f, s->thread, &(struct flag){.what = FABRIC_S4_EXPECTED, .tile = w->source,
-                             .slot = pc->slot, .address = source, .other = s->tile});
+            fabric_flag(s->f, s->thread,
+                        &(struct flag){.what = FABRIC_S4_EXPECTED,
+                                       .tile = w->source,
+                                       .slot = pc->slot,
+                                       .address = source,
+                                       .other = s->tile});
         for (uint32_t j = 0; j < s->n_d; j++) {
             const struct fabric_delivery *d = &s->d[j];
             if (d->message != pc->message) continue;
-            const int64_t slot = (int64_t)d->stage - d->send + pc->slot + (source - pc->address) / size;
+            const int64_t slot =
+                (int64_t)d->stage - d->send + pc->slot + (source - pc->address) / size;
             differ(s, FABRIC_M2, slot < 0 ? 0 : (uint32_t)slot, from, w->source);
             return;
         }
@@ -132,8 +142,8 @@ static void foreign_words(struct sweep *s, const struct fabric_delivery *d, uint
 /* The part [from, end) of a delivery inside one expected range. */
 static void match_part(struct sweep *s, const struct want *w, const struct fabric_delivery *d,
                        uint32_t from) {
-    const bool same = w->source == d->source_tile &&
-                      d->source + (from - d->destination) == w->source_address + (from - w->address);
+    const bool same = w->source == d->source_tile && d->source + (from - d->destination) ==
+                                                         w->source_address + (from - w->address);
     if (!same) foreign_words(s, d, from);
 }
 
@@ -223,10 +233,8 @@ static uint32_t transfer_of(const struct want *w, uint32_t n, uint32_t address) 
     uint32_t lo = 0, hi = n;
     while (lo < hi) {
         const uint32_t mid = (lo + hi) / 2;
-        if (w[mid].end <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
+        if (w[mid].end <= address) lo = mid + 1;
+        else hi = mid;
     }
     return lo < n && w[lo].address <= address ? w[lo].transfer : UINT32_MAX;
 }
@@ -275,7 +283,10 @@ static void check_tile(uint32_t tile, uint32_t thread, void *context) {
     const struct job *job = context;
     struct check *c = job->c;
     struct fabric *f = c->f;
-    struct sweep s = {.c = c, .f = f, .thread = thread, .tile = tile,
+    struct sweep s = {.c = c,
+                      .f = f,
+                      .thread = thread,
+                      .tile = tile,
                       .wants = c->wants + c->first[tile],
                       .n_wants = c->first[tile + 1] - c->first[tile]};
     s.d = fabric_deliveries(f, tile, &s.n_d);
@@ -294,7 +305,10 @@ static void check_tile_order(uint32_t tile, uint32_t thread, void *context) {
     struct check *c = job->c;
     const uint16_t i = c->f->plan_of[target_physical_of_logical()[tile]];
     if (i == NO_PLAN || !c->f->plans[i].hazard) return;
-    struct sweep s = {.c = c, .f = c->f, .thread = thread, .tile = tile,
+    struct sweep s = {.c = c,
+                      .f = c->f,
+                      .thread = thread,
+                      .tile = tile,
                       .wants = c->wants + c->first[tile],
                       .n_wants = c->first[tile + 1] - c->first[tile]};
     s.d = fabric_deliveries(c->f, tile, &s.n_d);

@@ -35,7 +35,8 @@ static bool unpack(const char *path, uint8_t **data, size_t *size, GError **erro
         g_byte_array_append(out, buffer, (guint)to.pos);
         if (out->len > MAX_FILE_BYTES) problem = "larger than 1 GiB unpacked";
         if (left != 0 && in.pos == in.size && to.pos < to.size) problem = "cut short";
-        if (left != 0 && in.pos == in.size && to.pos == to.size) left = SIZE_MAX; /* more to drain */
+        if (left != 0 && in.pos == in.size && to.pos == to.size)
+            left = SIZE_MAX; /* more to drain */
     }
     g_free(buffer);
     ZSTD_freeDCtx(z);
@@ -100,8 +101,9 @@ bool fabric_rows_read(const char *path, struct fabric_rows *ret_rows, GError **e
     size_t size;
     if (!read_bytes(path, &data, &size, error)) return false;
     struct fabric_rows r = {0};
-    const char *problem = size % 4 == 0 ? parse_rows((const uint32_t *)(const void *)data, size / 4, &r)
-                                        : "no whole number of words";
+    const char *problem = size % 4 == 0
+                              ? parse_rows((const uint32_t *)(const void *)data, size / 4, &r)
+                              : "no whole number of words";
     g_free(data);
     if (problem != NULL) {
         fabric_rows_clear(&r);
@@ -135,14 +137,16 @@ static JsonArray *get_array(JsonObject *o, const char *name) {
 static bool array_int(JsonArray *a, guint k, int64_t max, uint32_t *ret) {
     if (k >= json_array_get_length(a)) return false;
     JsonNode *node = json_array_get_element(a, k);
-    if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_INT64) return false;
+    if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_INT64)
+        return false;
     const int64_t v = json_node_get_int(node);
     if (v < 0 || v > max) return false;
     *ret = (uint32_t)v;
     return true;
 }
 
-static const char *parse_receiver(JsonArray *list, guint k, struct fabric_expect *e, uint32_t words) {
+static const char *parse_receiver(JsonArray *list, guint k, struct fabric_expect *e,
+                                  uint32_t words) {
     JsonNode *node = json_array_get_element(list, k);
     if (!JSON_NODE_HOLDS_ARRAY(node)) return "a destination is not a list";
     JsonArray *pair = json_node_get_array(node);
@@ -200,9 +204,11 @@ static bool parse_phase(const char *path, uint32_t phase, JsonArray *transfers,
     const guint n = json_array_get_length(transfers);
     const size_t receivers = count_receivers(transfers);
     struct fabric_expect e = {.source = g_new(uint16_t, n + 1),
-        .source_address = g_new(uint32_t, n + 1), .words = g_new(uint32_t, n + 1),
-        .first = g_new0(uint32_t, n + 1), .tile = g_new(uint16_t, receivers + 1),
-        .address = g_new(uint32_t, receivers + 1)};
+                              .source_address = g_new(uint32_t, n + 1),
+                              .words = g_new(uint32_t, n + 1),
+                              .first = g_new0(uint32_t, n + 1),
+                              .tile = g_new(uint16_t, receivers + 1),
+                              .address = g_new(uint32_t, receivers + 1)};
     for (guint k = 0; k < n; k++) {
         const char *problem = parse_transfer(json_array_get_element(transfers, k), &e);
         if (problem == NULL) continue;
@@ -242,7 +248,9 @@ static bool parse_problem(const char *path, JsonNode *root, uint32_t phase,
         found = number == phase;
         if (found) ok = parse_phase(path, phase, transfers, ret, error);
     }
-    if (!found) diag_set(error, FABRIC_PHASE_MISSING, path, phase, numbers->len > 0 ? numbers->str : "none");
+    if (!found)
+        diag_set(error, FABRIC_PHASE_MISSING, path, phase,
+                 numbers->len > 0 ? numbers->str : "none");
     g_string_free(numbers, TRUE);
     return ok;
 }

@@ -1,9 +1,9 @@
 /* fabric_impl: the state of one phase, shared by the files of the room. Private.
  *
- * A run goes through these passes, each parallel over tiles, each writing only its own tile's slots:
- *   decode   row words -> controls (per kind, ascending by slot), pieces and messages  fabric_decode.c
- *   receive  controls of a tile x pieces of the senders that it selects -> deliveries  fabric_receive.c
- *   memory   element windows, loopback, order of reads and writes; then the words move fabric_memory.c
+ * A run goes through these passes, each parallel over tiles, each writing its own tile's slots:
+ *   decode   row words -> controls (per kind, ascending by slot), pieces, messages
+ *   receive  controls of a tile x pieces of the senders that it selects -> deliveries
+ *   memory   element windows, loopback, order of reads and writes; then the words move
  */
 #ifndef IPU_FABRIC_IMPL_H
 #define IPU_FABRIC_IMPL_H
@@ -84,7 +84,7 @@ struct worker {
     uint32_t n_arrivals, capacity_arrivals;
     struct control *lines;   /* of the row being decoded */
     uint32_t capacity_lines;
-    struct control *blocked; /* [slot, value) intervals in which the pair mux replaces the tile's own */
+    struct control *blocked; /* [slot, value): the pair mux replaces the tile's own mux */
     uint32_t n_blocked, capacity_blocked;
     uint64_t *bitmap;        /* SRAM_WRITTEN_WORDS, clear between uses */
     uint32_t *scratch;       /* of the comparison */
@@ -122,7 +122,8 @@ struct fabric {
     size_t n_events, capacity_events;
 };
 
-/* Grows *array to at least `need` elements of `size`; contents beyond the old ones are undefined. */
+/* Grows *array to at least `need` elements of `size`; contents beyond the old ones are
+ * undefined. */
 void fabric_grow(void **array, size_t *capacity, size_t need, size_t size);
 /* The same for 32-bit counters, amortised. */
 void fabric_grow_u32(void **array, uint32_t *capacity, uint32_t need, size_t size);

@@ -3,13 +3,13 @@
  *
  * Most tiles read and write different words in a phase; then every source still holds what it held
  * before, and all deliveries are block copies in any order of tiles. A tile that reads a word which
- * the phase also writes is a hazard tile: its overlapping messages are read into a staging buffer at
- * their first slot and the deliveries to it are written at the slot of their last word, all hazard
- * tiles together in order of slots. That order is a correct one for data that passes through several
- * tiles, because every item is written at a larger slot number than it was read (exchange 1.5: at
- * least 25). Reading and writing whole messages is exact while no window of 6.2-1 is violated; on
- * tiles where one is (only when faults are counted instead of refused) it is done word by word.
- * Cost: deliveries, plus their words / 64 for tiles that both send and receive. */
+ * the phase also writes is a hazard tile: its overlapping messages are read into a staging buffer
+ * at their first slot and the deliveries to it are written at the slot of their last word, all
+ * hazard tiles together in order of slots. That order is a correct one for data that passes through
+ * several tiles, because every item is written at a larger slot number than it was read (exchange
+ * 1.5: at least 25). Reading and writing whole messages is exact while no window of 6.2-1 is
+ * violated; on tiles where one is (only when faults are counted instead of refused) it is done word
+ * by word. Cost: deliveries, plus their words / 64 for tiles that both send and receive. */
 #include "fabric/fabric_impl.h"
 
 #include <stdlib.h>
@@ -40,12 +40,16 @@ struct mem {
 
 static void flag(const struct mem *m, enum fabric_fault_index what, uint32_t slot,
                  const struct fabric_delivery *d) {
-    fabric_flag(m->f, m->thread, &(struct flag){.what = what, .tile = m->p->tile, .slot = slot,
-                     .address = d->destination, .other = d->source_tile});
+    fabric_flag(m->f, m->thread,
+                &(struct flag){.what = what,
+                               .tile = m->p->tile,
+                               .slot = slot,
+                               .address = d->destination,
+                               .other = d->source_tile});
 }
 
-/* H1: deliveries of one message form a write window [p, p + n + 5), compared in raw numbers with the
- * read windows [S, S + n) of the tile's messages (exchange 6.2-1). */
+/* H1: deliveries of one message form a write window [p, p + n + 5), compared in raw numbers with
+ * the read windows [S, S + n) of the tile's messages (exchange 6.2-1). */
 static void check_windows(struct mem *m) {
     const struct message *msg = m->f->messages + m->p->first_message;
     const struct fabric_delivery *d = fabric_plan_deliveries(m->f, m->p);
@@ -76,9 +80,12 @@ static void check_fetch(struct mem *m, uint32_t code) {
     for (uint32_t k = 0; k < p->n_messages; k++) {
         const struct message *msg = &m->f->messages[p->first_message + k];
         if ((msg->elements & held) == 0) continue;
-        fabric_flag(m->f, m->thread, &(struct flag){.what = FABRIC_H2, .tile = p->tile,
-                        .slot = msg->slot, .other = FABRIC_NO_TILE,
-                        .address = m->f->pieces[msg->first_piece].address});
+        fabric_flag(m->f, m->thread,
+                    &(struct flag){.what = FABRIC_H2,
+                                   .tile = p->tile,
+                                   .slot = msg->slot,
+                                   .other = FABRIC_NO_TILE,
+                                   .address = m->f->pieces[msg->first_piece].address});
     }
     const struct fabric_delivery *d = fabric_plan_deliveries(m->f, p);
     for (uint32_t k = 0; k < p->n_deliveries; k++)
@@ -102,7 +109,8 @@ static struct byte_range delivery_range(const struct fabric_delivery *d) {
     return clip(d->destination, delivery_bytes(d));
 }
 
-/* Applies `op` to the bitmap words of a range: 0 sets, 1 clears, 2 tests; true when a bit was set. */
+/* Applies `op` to the bitmap words of a range: 0 sets, 1 clears, 2 tests; true when a bit was
+ * set. */
 enum bit_op { BIT_SET, BIT_CLEAR, BIT_TEST };
 static bool range_bits(uint64_t *bitmap, struct byte_range r, enum bit_op op) {
     if (r.from >= r.end) return false;
@@ -111,12 +119,9 @@ static bool range_bits(uint64_t *bitmap, struct byte_range r, enum bit_op op) {
         uint64_t mask = ~UINT64_C(0);
         if (i == a / 64) mask &= ~UINT64_C(0) << (a & 63);
         if (i == (b - 1) / 64) mask &= ~UINT64_C(0) >> (63 - ((b - 1) & 63));
-        if (op == BIT_SET)
-            bitmap[i] |= mask;
-        else if (op == BIT_CLEAR)
-            bitmap[i] &= ~mask;
-        else if ((bitmap[i] & mask) != 0)
-            return true;
+        if (op == BIT_SET) bitmap[i] |= mask;
+        else if (op == BIT_CLEAR) bitmap[i] &= ~mask;
+        else if ((bitmap[i] & mask) != 0) return true;
     }
     return false;
 }
@@ -160,9 +165,12 @@ static void check_listeners(struct mem *m) {
     const struct message *msg = m->f->messages + m->p->first_message;
     for (uint32_t k = 0; k < m->p->n_messages; k++) {
         if (msg[k].by_other) continue;
-        fabric_flag(m->f, m->thread, &(struct flag){.what = msg[k].by_self ? FABRIC_H7 : FABRIC_S4,
-                        .tile = m->p->tile, .slot = msg[k].slot, .other = FABRIC_NO_TILE,
-                        .address = m->f->pieces[msg[k].first_piece].address});
+        fabric_flag(m->f, m->thread,
+                    &(struct flag){.what = msg[k].by_self ? FABRIC_H7 : FABRIC_S4,
+                                   .tile = m->p->tile,
+                                   .slot = msg[k].slot,
+                                   .other = FABRIC_NO_TILE,
+                                   .address = m->f->pieces[msg[k].first_piece].address});
     }
 }
 
@@ -183,24 +191,26 @@ static void check_written(struct fabric *f, uint32_t thread, const struct piece 
     const uint32_t missing =
         sram_first_unwritten(f->phase->sram, sender, pc->address, pc->n * size);
     if (missing == UINT32_MAX) return;
-    fabric_flag(f, thread, &(struct flag){.what = FABRIC_H5, .tile = sender,
-                    .slot = pc->slot + (missing - pc->address) / size, .address = missing,
-                    .other = FABRIC_NO_TILE});
+    fabric_flag(f, thread,
+                &(struct flag){.what = FABRIC_H5,
+                               .tile = sender,
+                               .slot = pc->slot + (missing - pc->address) / size,
+                               .address = missing,
+                               .other = FABRIC_NO_TILE});
 }
 
 void fabric_memory_source(struct fabric *f, uint32_t i, uint32_t thread) {
     const struct tile_plan *p = &f->plans[i];
     for (uint32_t k = 0; k < p->n_pieces; k++) {
         const struct piece *pc = &f->pieces[p->first_piece + k];
-        if (f->messages[pc->message].staging == NO_STAGING)
-            check_written(f, thread, pc, p->tile);
+        if (f->messages[pc->message].staging == NO_STAGING) check_written(f, thread, pc, p->tile);
     }
 }
 
 /* --- Moves. --- */
 
-static void copy_items(struct fabric *f, const struct tile_plan *to, const struct fabric_delivery *d,
-                       uint32_t first, uint32_t n) {
+static void copy_items(struct fabric *f, const struct tile_plan *to,
+                       const struct fabric_delivery *d, uint32_t first, uint32_t n) {
     const uint32_t size = d->paired ? 8 : 4;
     const uint32_t bytes = n * size, source = d->source + first * size;
     const uint32_t destination = d->destination + first * size;
@@ -209,10 +219,10 @@ static void copy_items(struct fabric *f, const struct tile_plan *to, const struc
                     (source | destination) % 4 == 0;
     if (!ok) return; /* flagged before: S2, S3, P3 */
     const struct message *msg = &f->messages[d->message];
-    const uint8_t *from = msg->staging == NO_STAGING
-                              ? sram_at(s, d->source_tile, source)
-                              : f->staging + (size_t)msg->staging * 8 +
-                                    (size_t)(d->send + first - msg->slot) * size;
+    const uint8_t *from =
+        msg->staging == NO_STAGING
+            ? sram_at(s, d->source_tile, source)
+            : f->staging + (size_t)msg->staging * 8 + (size_t)(d->send + first - msg->slot) * size;
     memcpy(sram_at(s, to->tile, destination), from, bytes);
     sram_mark_written(s, to->tile, destination, bytes);
 }
@@ -281,14 +291,20 @@ static void hazard_events(struct fabric *f, uint16_t i, uint64_t *staging) {
         const uint32_t n = msg->end - msg->slot;
         msg->staging = (uint32_t)*staging;
         *staging += ((uint64_t)n * msg->item_bytes + 7) / 8;
-        add_events(f, (struct move_event){.slot = msg->slot, .plan = i, .capture = true, .index = k,
-                                          .n = n}, msg->slot, p->conflict);
+        add_events(
+            f,
+            (struct move_event){.slot = msg->slot, .plan = i, .capture = true, .index = k, .n = n},
+            msg->slot, p->conflict);
     }
     const struct fabric_delivery *d = fabric_plan_deliveries(f, p);
     for (uint32_t k = 0; k < p->n_deliveries; k++)
-        add_events(f, (struct move_event){.slot = d[k].stage + d[k].items - 1 + TARGET_EXCH_WRITE_DELAY,
-                                          .plan = i, .index = k, .n = d[k].items},
-                   d[k].stage + TARGET_EXCH_WRITE_DELAY, p->conflict);
+        add_events(
+            f,
+            (struct move_event){.slot = d[k].stage + d[k].items - 1 + TARGET_EXCH_WRITE_DELAY,
+                                .plan = i,
+                                .index = k,
+                                .n = d[k].items},
+            d[k].stage + TARGET_EXCH_WRITE_DELAY, p->conflict);
 }
 
 static void move_hazards(struct fabric *f) {
@@ -303,10 +319,8 @@ static void move_hazards(struct fabric *f) {
     for (size_t k = 0; k < f->n_events; k++) {
         const struct move_event *e = &f->events[k];
         const struct tile_plan *p = &f->plans[e->plan];
-        if (e->capture)
-            capture_items(f, &f->messages[e->index], e->first, e->n);
-        else
-            copy_items(f, p, &fabric_plan_deliveries(f, p)[e->index], e->first, e->n);
+        if (e->capture) capture_items(f, &f->messages[e->index], e->first, e->n);
+        else copy_items(f, p, &fabric_plan_deliveries(f, p)[e->index], e->first, e->n);
     }
 }
 

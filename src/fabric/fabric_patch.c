@@ -10,10 +10,8 @@ bool fabric_patches_check(const struct fabric_patches *p, struct fabric_fault *r
     memcpy(patched, p->stored, p->n_words * sizeof *patched);
     uint32_t bad = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_patches; i++) {
-        if (p->offsets[i] >= p->n_words)
-            bad = MIN(bad, p->n_words);
-        else
-            patched[p->offsets[i]] = p->values[i];
+        if (p->offsets[i] >= p->n_words) bad = MIN(bad, p->n_words);
+        else patched[p->offsets[i]] = p->values[i];
     }
     bool payload = false;
     for (uint32_t i = 0; i < p->n_words && i < bad; i++) {
@@ -24,7 +22,10 @@ bool fabric_patches_check(const struct fabric_patches *p, struct fabric_fault *r
     }
     g_free(patched);
     if (bad == UINT32_MAX) return true;
-    *ret_fault = (struct fabric_fault){.what = FABRIC_C5, .tile = (uint16_t)p->tile, .error = true,
-                                       .other = FABRIC_NO_TILE, .address = p->row_address + 4 * bad};
+    *ret_fault = (struct fabric_fault){.what = FABRIC_C5,
+                                       .tile = (uint16_t)p->tile,
+                                       .error = true,
+                                       .other = FABRIC_NO_TILE,
+                                       .address = p->row_address + 4 * bad};
     return false;
 }

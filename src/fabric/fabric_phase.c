@@ -54,9 +54,12 @@ void fabric_flag(struct fabric *f, uint32_t thread, const struct flag *flag) {
     const bool relaxed = (f->phase->flags & FABRIC_RELAXED) != 0;
     const bool error = class == 'E' || (class == 'S' && !relaxed);
     fabric_grow_u32((void **)&w->faults, &w->capacity_faults, w->n_faults + 1, sizeof *w->faults);
-    w->faults[w->n_faults++] = (struct fabric_fault){
-        .what = (uint16_t)flag->what, .tile = (uint16_t)flag->tile, .other = (uint16_t)flag->other,
-        .error = error, .slot = flag->slot, .address = flag->address};
+    w->faults[w->n_faults++] = (struct fabric_fault){.what = (uint16_t)flag->what,
+                                                     .tile = (uint16_t)flag->tile,
+                                                     .other = (uint16_t)flag->other,
+                                                     .error = error,
+                                                     .slot = flag->slot,
+                                                     .address = flag->address};
     w->n_errors += error;
 }
 
@@ -130,8 +133,8 @@ static void start_plans(struct fabric *f, const struct fabric_phase *phase) {
         BUG_ON(t->tile >= TARGET_N_TILES || (i > 0 && t->tile <= phase->tiles[i - 1].tile));
         BUG_ON(phase->sram != NULL && t->tile >= phase->sram->n_tiles);
         const uint16_t phys = physical[t->tile];
-        f->plans[i] = (struct tile_plan){.tile = t->tile, .phys = phys, .row = phys >> 6,
-                                         .row_address = t->row_address};
+        f->plans[i] = (struct tile_plan){
+            .tile = t->tile, .phys = phys, .row = phys >> 6, .row_address = t->row_address};
         f->plan_of[phys] = (uint16_t)i;
     }
 }
@@ -178,7 +181,8 @@ static void check_absent(struct fabric *f) {
     const uint16_t *physical = target_physical_of_logical();
     for (uint32_t t = 0; t < n; t++)
         if (!tileset_has(inactive, t) && f->plan_of[physical[t]] == NO_PLAN)
-            fabric_flag(f, 0, &(struct flag){.what = FABRIC_C3, .tile = t, .other = FABRIC_NO_TILE});
+            fabric_flag(f, 0,
+                        &(struct flag){.what = FABRIC_C3, .tile = t, .other = FABRIC_NO_TILE});
 }
 
 static void sum_result(struct fabric *f, struct fabric_result *r) {
@@ -207,8 +211,7 @@ void fabric_phase_run(struct fabric *f, const struct fabric_phase *phase,
     check_absent(f);
     if (phase->sram != NULL) {
         par_for(f->n_plans, pass_source, f);
-        if (fabric_errors(f) == 0 || (phase->flags & FABRIC_PERMISSIVE) != 0)
-            fabric_memory_move(f);
+        if (fabric_errors(f) == 0 || (phase->flags & FABRIC_PERMISSIVE) != 0) fabric_memory_move(f);
     }
     sum_result(f, ret_result);
     fabric_faults_collect(f, ret_result);

@@ -1,11 +1,12 @@
 /* What a tile receives. Its muxes are piecewise constant and the senders' items come in pieces, so
- * each interval of a mux is intersected with the pieces of the sender that it selects, shifted by the
- * route's latency (exchange 10.7). The intersections, ordered by pointer stage, are checked against
- * the format and cut where the pointer or the incoming base changes: each cut is one delivery.
+ * each interval of a mux is intersected with the pieces of the sender that it selects, shifted by
+ * the route's latency (exchange 10.7). The intersections, ordered by pointer stage, are checked
+ * against the format and cut where the pointer or the incoming base changes: each cut is one
+ * delivery.
  *
  *   ordinary: item at the mux in slot X = t + ttm, at the pointer in z = X + 52 + 2 row
- *   paired:   selected by the early member's pair mux in X = t + ttm(early); both members z = t + t2 +
- *             52 + 2 row, t2 the larger of the two latencies
+ *   paired:   selected by the early member's pair mux in X = t + ttm(early); both members z = t +
+ *             t2 + 52 + 2 row, t2 the larger of the two latencies
  *
  * Cost: controls x log(pieces of the sender) + intersections. Flags M1, M4 to M8, ENTRY's
  * consequences, P1 to P4, P6, R8 (paired pointer with a mux write), R13, S5, H7 (elements), C1. */
@@ -24,9 +25,11 @@ struct rx {
 };
 
 static void flag(const struct rx *r, enum fabric_fault_index what, int64_t slot, uint32_t other) {
-    fabric_flag(r->f, r->thread, &(struct flag){.what = what, .tile = r->p->tile,
-                                                .slot = slot < 0 ? 0 : (uint32_t)slot,
-                                                .other = other});
+    fabric_flag(r->f, r->thread,
+                &(struct flag){.what = what,
+                               .tile = r->p->tile,
+                               .slot = slot < 0 ? 0 : (uint32_t)slot,
+                               .other = other});
 }
 
 static uint32_t logical_or_none(const struct rx *r, uint32_t phys) {
@@ -47,7 +50,7 @@ struct window {
     int32_t stage;      /* from send slot to pointer stage */
     uint32_t direction; /* that reaches this tile */
     bool paired;
-    bool quiet;         /* faults of this window are the partner's to report */
+    bool quiet; /* faults of this window are the partner's to report */
 };
 
 static void add_arrival(struct rx *r, const struct arrival *a) {
@@ -61,8 +64,9 @@ static bool ends_behind(const struct piece *pc, int64_t slot) {
     return (int64_t)pc->slot + pc->n > slot;
 }
 
-/* First piece of p that ends behind `slot`. Senders send steadily, so a guess by proportion is near:
- * gallop from it, then halve; a few neighbouring cache lines instead of log n distant ones. */
+/* First piece of p that ends behind `slot`. Senders send steadily, so a guess by proportion is
+ * near: gallop from it, then halve; a few neighbouring cache lines instead of log n distant
+ * ones. */
 static uint32_t piece_behind(const struct fabric *f, const struct tile_plan *p, int64_t slot) {
     const struct piece *v = f->pieces + p->first_piece;
     const uint32_t n = p->n_pieces;
@@ -89,16 +93,14 @@ static uint32_t piece_behind(const struct fabric *f, const struct tile_plan *p, 
     }
     while (lo < hi) {
         const uint32_t mid = (lo + hi) / 2;
-        if (ends_behind(&v[mid], slot))
-            hi = mid;
-        else
-            lo = mid + 1;
+        if (ends_behind(&v[mid], slot)) hi = mid;
+        else lo = mid + 1;
     }
     return p->first_piece + lo;
 }
 
-/* Whether a piece of `plan` with (sctl & mask) == want and a direction that reaches r lies in sender
- * slots [from, to); its first common slot goes to *ret_slot. */
+/* Whether a piece of `plan` with (sctl & mask) == want and a direction that reaches r lies in
+ * sender slots [from, to); its first common slot goes to *ret_slot. */
 static bool piece_passes(const struct rx *r, uint16_t plan, const struct window *w, uint32_t want,
                          int64_t *ret_slot) {
     if (plan == NO_PLAN) return false;
@@ -151,8 +153,11 @@ static void select_piece(struct rx *r, const struct window *w, uint16_t plan, ui
         flag(r, FABRIC_P1, 0, other);
         return;
     }
-    add_arrival(r, &(struct arrival){.stage = (uint32_t)(from + w->stage), .send = (uint32_t)from,
-                                     .n = (uint32_t)(to - from), .piece = k, .sender = plan,
+    add_arrival(r, &(struct arrival){.stage = (uint32_t)(from + w->stage),
+                                     .send = (uint32_t)from,
+                                     .n = (uint32_t)(to - from),
+                                     .piece = k,
+                                     .sender = plan,
                                      .paired = paired});
 }
 
@@ -217,9 +222,14 @@ static void select_pair_line(struct rx *r, const struct tile_plan *owner) {
             continue;
         }
         const struct ptile from = {(uint16_t)sender}, to = {r->p->phys};
-        const struct window w = {.from = s.from, .to = s.to, .sender = sender, .latency = own,
-            .stage = late + TARGET_EXCH_PTR_DELAY + 2 * r->p->row,
-            .direction = target_direction(from, to), .paired = true, .quiet = !mine};
+        const struct window w = {.from = s.from,
+                                 .to = s.to,
+                                 .sender = sender,
+                                 .latency = own,
+                                 .stage = late + TARGET_EXCH_PTR_DELAY + 2 * r->p->row,
+                                 .direction = target_direction(from, to),
+                                 .paired = true,
+                                 .quiet = !mine};
         const uint32_t before = r->me->n_arrivals;
         select_window(r, &w);
         if (mine && r->me->n_arrivals > before && r->f->plan_of[owner->phys ^ 2] == NO_PLAN)
@@ -283,7 +293,9 @@ static void select_ordinary(struct rx *r) {
         }
         const struct ptile from = {(uint16_t)s.value}, to = {r->p->phys};
         const int32_t latency = target_ttm(from, to);
-        struct window w = {.from = s.from, .sender = s.value, .latency = latency,
+        struct window w = {.from = s.from,
+                           .sender = s.value,
+                           .latency = latency,
                            .stage = latency + TARGET_EXCH_PTR_DELAY + 2 * r->p->row,
                            .direction = target_direction(from, to)};
         for (uint32_t k = b; k < me->n_blocked && me->blocked[k].slot < s.to; k++) {
@@ -322,8 +334,7 @@ static void check_formats(struct rx *r) {
         struct span span = {.from = from, .to = from + a->n};
         if (a->paired)
             span.value = target_direction((struct ptile){s->phys}, (struct ptile){r->p->phys});
-        else
-            span.to = (int64_t)a->stage + a->n;
+        else span.to = (int64_t)a->stage + a->n;
         if (n == 0 && entry == span.value) continue;
         const int64_t bad = format_mismatch(v, n, entry, &at, &span);
         if (bad >= 0) flag(r, FABRIC_M8, bad, s->tile);
@@ -336,7 +347,7 @@ struct pointer {
     const struct control *ptr, *base;
     uint32_t n_ptr, n_base, at_ptr, at_base; /* at: controls already in force */
     uint32_t cursor, base_value;
-    bool merged, used;    /* of the pointer write in force */
+    bool merged, used; /* of the pointer write in force */
 };
 
 static void add_delivery(struct rx *r, const struct fabric_delivery *d) {
@@ -347,8 +358,12 @@ static void add_delivery(struct rx *r, const struct fabric_delivery *d) {
 
 static void flag_at(const struct rx *r, enum fabric_fault_index what, uint32_t address,
                     const struct arrival *a) {
-    fabric_flag(r->f, r->thread, &(struct flag){.what = what, .tile = r->p->tile, .slot = a->stage,
-                     .address = address, .other = r->f->plans[a->sender].tile});
+    fabric_flag(r->f, r->thread,
+                &(struct flag){.what = what,
+                               .tile = r->p->tile,
+                               .slot = a->stage,
+                               .address = address,
+                               .other = r->f->plans[a->sender].tile});
 }
 
 /* Range, alignment and loopback elements of one delivery. */
@@ -356,8 +371,8 @@ static void check_target(const struct rx *r, const struct arrival *a, uint64_t f
     if (a->paired && from % 8 != 0) flag_at(r, FABRIC_P4, (uint32_t)from, a);
     if ((r->f->phase->flags & FABRIC_ANY_ADDRESS) != 0) return;
     if (from < TARGET_SRAM_BASE || end > TARGET_SRAM_END || from % 4 != 0)
-        flag_at(r, FABRIC_P3, (uint32_t)(from < TARGET_SRAM_BASE ? from : MAX(from, TARGET_SRAM_END)),
-                a);
+        flag_at(r, FABRIC_P3,
+                (uint32_t)(from < TARGET_SRAM_BASE ? from : MAX(from, TARGET_SRAM_END)), a);
     const struct message *msg = &r->f->messages[r->f->pieces[a->piece].message];
     if (&r->f->plans[msg->sender] == r->p && (msg->elements & fabric_elements(from, end)) != 0)
         flag_at(r, FABRIC_H7, (uint32_t)from, a);
@@ -376,10 +391,14 @@ static void deliver(struct rx *r, struct pointer *q, const struct arrival *a) {
     q->used = true;
     const uint64_t from = (uint64_t)q->base_value + q->cursor;
     check_target(r, a, from, from + (uint64_t)a->n * size);
-    add_delivery(r, &(struct fabric_delivery){.stage = a->stage, .send = a->send, .items = a->n,
-                         .source = pc->address + (a->send - pc->slot) * size,
-                         .destination = (uint32_t)from, .message = pc->message,
-                         .source_tile = r->f->plans[a->sender].tile, .paired = a->paired});
+    add_delivery(r, &(struct fabric_delivery){.stage = a->stage,
+                                              .send = a->send,
+                                              .items = a->n,
+                                              .source = pc->address + (a->send - pc->slot) * size,
+                                              .destination = (uint32_t)from,
+                                              .message = pc->message,
+                                              .source_tile = r->f->plans[a->sender].tile,
+                                              .paired = a->paired});
     r->p->words_moved += (uint64_t)a->n * (size / 4);
     q->cursor += a->n * size;
 }
@@ -401,8 +420,7 @@ static void check_base(const struct rx *r, const struct pointer *q, const struct
     for (uint32_t k = q->at_base; k < q->n_base; k++) {
         const uint32_t last = q->base[k].slot, first = last + 1 - TARGET_EXCH_PUT_SLOTS;
         if (first >= a->stage + a->n) return;
-        if (a->stage <= last)
-            flag_at(r, FABRIC_R13, q->base[k].value, a);
+        if (a->stage <= last) flag_at(r, FABRIC_R13, q->base[k].value, a);
     }
 }
 
@@ -461,7 +479,8 @@ static void check_completion(struct rx *r) {
     }
 }
 
-/* Notes for every message whether its own tile (pair) and others accept it; relaxed stores of ones. */
+/* Notes for every message whether its own tile (pair) and others accept it; relaxed stores of
+ * ones. */
 static void mark_accepted(struct rx *r) {
     for (uint32_t i = 0; i < r->me->n_arrivals; i++) {
         const struct arrival *a = &r->me->arrivals[i];
@@ -478,15 +497,18 @@ static bool pair_in_use(const struct fabric *f, const struct tile_plan *p) {
 }
 
 void fabric_receive_tile(struct fabric *f, uint32_t i, uint32_t thread) {
-    struct rx r = {.f = f, .me = &f->workers[thread], .thread = thread,
-                   .t = &f->phase->tiles[i], .p = &f->plans[i],
+    struct rx r = {.f = f,
+                   .me = &f->workers[thread],
+                   .thread = thread,
+                   .t = &f->phase->tiles[i],
+                   .p = &f->plans[i],
                    .logical = target_logical_of_physical()};
     r.me->n_arrivals = r.me->n_blocked = 0;
     r.p->thread = thread;
     r.p->first_delivery = r.me->out.n;
     const uint16_t partner = f->plan_of[r.p->phys ^ 2];
-    const bool pair = pair_in_use(f, r.p) ||
-                      (partner != NO_PLAN && pair_in_use(f, &f->plans[partner]));
+    const bool pair =
+        pair_in_use(f, r.p) || (partner != NO_PLAN && pair_in_use(f, &f->plans[partner]));
     if (pair) select_pairs(&r);
     select_ordinary(&r);
     if (pair && r.me->n_arrivals > 1)

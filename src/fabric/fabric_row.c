@@ -1,5 +1,5 @@
-/* Decoding by the table of masks in exchange 2.1, in its order. Constant time per word. Written from
- * that table alone; it knows nothing of the encoder. */
+/* Decoding by the table of masks in exchange 2.1, in its order. Constant time per word. Written
+ * from that table alone; it knows nothing of the encoder. */
 #include "fabric/fabric_row.h"
 
 #include "target/target.h"

@@ -1,4 +1,5 @@
-/* fabric_row: one word of an exchange row, read by the masks of exchange 2.1. Private to the room. */
+/* fabric_row: one word of an exchange row, read by the masks of exchange 2.1. Private to the
+ * room. */
 #ifndef IPU_FABRIC_ROW_H
 #define IPU_FABRIC_ROW_H
 
