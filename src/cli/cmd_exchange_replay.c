@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MAX_DIAGRAM_TILES = 40, DIAGRAM_COLUMNS = 120 };
+
 struct replay {
     const char *problem, *rows_path;
     uint32_t phase;
@@ -107,12 +109,13 @@ static bool load(struct replay *r, GError **error) {
 
 int cmd_exchange_replay(int argc, char **argv) {
     gint phase = 0, threads = 0, max_faults = 20;
-    gboolean json = false, relaxed = false;
+    gboolean json = false, relaxed = false, diagram = false;
     const GOptionEntry entries[] = {
         {"phase", 0, 0, G_OPTION_ARG_INT, &phase, "Phase of the problem (0)", "N"},
         {"relaxed", 0, 0, G_OPTION_ARG_NONE, &relaxed, "Controls at a message's start are warnings",
          NULL},
         {"faults", 0, 0, G_OPTION_ARG_INT, &max_faults, "Faults to show (20)", "N"},
+        {"diagram", 0, 0, G_OPTION_ARG_NONE, &diagram, "Show a small phase slot by slot", NULL},
         {"threads", 0, 0, G_OPTION_ARG_INT, &threads, "Threads (0: all cores)", "N"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object on standard output", NULL},
         {0}};
@@ -135,6 +138,12 @@ int cmd_exchange_replay(int argc, char **argv) {
         fabric_rows_clear(&r.rows);
         return cli_fail("exchange-replay", error);
     }
+    if (diagram && r.rows.n_active > MAX_DIAGRAM_TILES) {
+        diag_set(&error, FABRIC_DIAGRAM_TILES, r.rows_path, r.rows.n_active, MAX_DIAGRAM_TILES);
+        fabric_rows_clear(&r.rows);
+        fabric_expect_clear(&r.expect);
+        return cli_fail("exchange-replay", error);
+    }
     make_tiles(&r);
     struct fabric *f = fabric_new();
     const struct fabric_phase in = {
@@ -144,6 +153,11 @@ int cmd_exchange_replay(int argc, char **argv) {
     if (r.check) fabric_expect_check(f, &r.expect, &r.result);
     r.seconds = (double)(g_get_monotonic_time() - start) * 1e-6;
     compare_horizons(&r);
+    if (diagram) {
+        char *text = fabric_diagram(f, DIAGRAM_COLUMNS);
+        fputs(text, json ? stderr : stdout);
+        g_free(text);
+    }
     if (json) print_json(&r);
     else print_text(&r, max_faults);
     const bool ok = passed(&r);

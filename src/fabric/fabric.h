@@ -126,6 +126,10 @@ const struct fabric_delivery *fabric_deliveries(const struct fabric *f, uint32_t
 /* "fault 207 (S7) tile 3 slot 12 address 0x50000, other tile 4: text"; g_free'd by the caller. */
 char *fabric_fault_text(const struct fabric_fault *fault);
 
+/* The last run as a diagram of slots, at most n_columns wide (at least 10); g_free'd by the caller.
+ * For phases of a few tiles. */
+char *fabric_diagram(const struct fabric *f, uint32_t n_columns);
+
 /* --- What a phase should do. --- */
 
 /* Transfers in parallel arrays; receivers of transfer x are first[x] .. first[x+1]-1. List order is

@@ -360,7 +360,7 @@ static void leave_row(struct walk *w, struct fabric_tile *t) {
                          out.incoming_muxpair == TARGET_EXCH_MUX_NEUTRAL &&
                          out.incoming_format == 0;
     if (!neutral && !w->p->stopped) flag(w, FABRIC_C2, w->slot, 0);
-    t->slots = w->slot;
+    t->slots = w->p->slots = w->slot;
     t->end_pc = pc_address(w);
     if (t->m != NULL) memcpy(t->m, w->m, sizeof w->m);
     /* Entry values are still needed to receive: they are swapped for `out` there. */

@@ -53,6 +53,7 @@ struct tile_plan {
     bool conflict;             /* H1 flagged */
     uint32_t row_address, row_end; /* bytes, when placed */
     uint32_t n_words;          /* of the row */
+    uint32_t slots;            /* its length in time */
     uint32_t bound_controls, bound_pieces; /* upper bounds from measuring */
     struct timeline line[N_TIMELINES]; /* in fabric.controls */
     uint32_t first_control;
