@@ -47,6 +47,7 @@ void tile_reset(struct tile *t) {
     t->fault = (struct tile_fault){0};
     t->counters = (struct tile_counters){0};
     t->lanes_cycle = 0;
+    t->n_active = 0;
     t->shown = 0;
     if (t->config->races) tile_race_start(t);
 }
@@ -89,7 +90,7 @@ void tile_resume_after_trap(struct tile *t, uint64_t cycle) {
 /* The active worker with the earliest slot, or NULL. */
 static struct tile_worker *first_worker(struct tile *t) {
     struct tile_worker *first = NULL;
-    for (uint32_t i = 0; i < TILE_N_WORKERS; i++) {
+    for (uint32_t i = 0; i < TILE_N_WORKERS && t->n_active != 0; i++) {
         struct tile_worker *w = &t->w[i];
         if (w->active && (first == NULL || w->next_cycle < first->next_cycle)) first = w;
     }
@@ -139,6 +140,7 @@ static void run_step(struct tile *t, uint64_t max_cycle) {
         t->stop = (struct tile_stop){.reason = TILE_STOP_LIMIT, .cycle = max_cycle};
     else
         tile_super_step(t, slot, next);
+    if (t->n_active == 0) tile_super_alone(t, max_cycle);
 }
 
 enum tile_stop_reason tile_run(struct tile *t, uint64_t max_cycle) {

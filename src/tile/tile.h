@@ -186,6 +186,7 @@ struct tile {
     struct tile_races *race;
     struct tile_weights *unpacked;
     GArray *tails;                 /* declared access tails: uint32_t pairs address, end */
+    uint32_t n_active;             /* workers */
     uint64_t lanes_cycle;          /* all lanes are free from here on, when no worker is active */
     uint64_t shown;                /* observer: 1 + cycle of the slot that was shown last */
 };

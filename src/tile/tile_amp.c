@@ -9,6 +9,7 @@
  * part of the promise: vector code (tile_amp_simd.c) follows it operation by operation. Model B
  * aligns magnitudes to the largest exponent in a window of 31 fraction bits and truncates. */
 #include "tile/tile_amp.h"
+#include "tile/tile_vec.h"
 
 #include <math.h>
 
@@ -54,12 +55,15 @@ static struct tile_weights *unpacked(struct tile *t) {
 const struct tile_weights *tile_weights_f16(struct tile *t) {
     struct tile_weights *u = unpacked(t);
     if (u->f16_generation == t->weights_generation) return u;
+    u->f16_generation = t->weights_generation;
+    if (t->config->simd != TILE_SIMD_SCALAR && tile_simd_best() != TILE_SIMD_SCALAR &&
+        tile_vec_weights(t->weights, u->f16))
+        return u;
     for (uint32_t unit = 0; unit < 16; unit++)
         for (uint32_t p = 0; p < 4; p++)
             for (uint32_t i = 0; i < 4; i++)
                 u->f16[p][i][unit] =
                     num_f16_to_f32((uint16_t)(t->weights[4 * unit + p] >> 16 * i));
-    u->f16_generation = t->weights_generation;
     return u;
 }
 
@@ -67,10 +71,11 @@ const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format fo
     struct tile_weights *u = unpacked(t);
     if (u->f8_generation == t->weights_generation && u->f8_format == format) return u;
     const double *const value = tile_f8_values(format);
-    for (uint32_t unit = 0; unit < 16; unit++)
-        for (uint32_t p = 0; p < 4; p++)
-            for (uint32_t i = 0; i < 8; i++)
-                u->f8[p][i][unit] = value[t->weights[4 * unit + p] >> 8 * i & 0xff];
+    const uint8_t *const bytes = (const uint8_t *)t->weights;
+    for (uint32_t p = 0; p < 4; p++)
+        for (uint32_t i = 0; i < 8; i++)
+            for (uint32_t unit = 0; unit < 16; unit++)
+                u->f8[p][i][unit] = value[bytes[32 * unit + 8 * p + i]];
     u->f8_generation = t->weights_generation;
     u->f8_format = format;
     return u;

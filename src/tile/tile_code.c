@@ -61,6 +61,14 @@ static uint8_t fixed_slots(uint16_t op) {
     return isa_form((enum isa_op)op)->slots;
 }
 
+static uint8_t super_cost(const struct isa_insn *i) {
+    if (i->op == ISA_OP_DELAY) return 0;
+    if (isa_form(i->op)->access[0].store) return TARGET_SUPER_STORE_CYCLES;
+    if (i->op != ISA_OP_PUT) return 1;
+    const uint32_t k = (uint32_t)i->imm - TILE_EXCHANGE_CSR_BASE;
+    return k < TILE_N_EXCHANGE_CSRS ? TARGET_SUPER_PUT_EXCHANGE_CYCLES : TARGET_SUPER_PUT_CYCLES;
+}
+
 static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     *s = (struct tile_slot){.words = {word0, word1}, .bytes = 4, .slots = 1};
     const uint32_t words[2] = {word0, word1};
@@ -80,6 +88,8 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     s->is_uget = d.bundle && isa_in_repeat(d.main.op) &&
                  (d.aux.op == ISA_OP_UGET || d.aux.op == ISA_OP_UPUT);
     s->store_regs = store_registers(&d.main);
+    s->super_cost = super_cost(&d.main);
+    s->amp = d.bundle && (d.aux.op == ISA_OP_F16V4HIHOV4AMP || d.aux.op == ISA_OP_F8V8HIHOV4AMP);
     add_registers(s, &d.main);
     add_result(s, &d.main);
     s->main = FUNCTIONS[d.main.op];

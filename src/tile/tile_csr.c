@@ -44,11 +44,7 @@ static uint32_t super_get(struct tile_exec *e, uint32_t index) {
     }
 }
 
-static bool any_active(const struct tile *t) {
-    for (uint32_t w = 0; w < TILE_N_WORKERS; w++)
-        if (t->w[w].active) return true;
-    return false;
-}
+static bool any_active(const struct tile *t) { return t->n_active != 0; }
 
 static void control_put(struct tile_exec *e, uint32_t v) {
     struct tile *t = e->t;

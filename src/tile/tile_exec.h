@@ -22,6 +22,7 @@ struct tile_exec {
     uint32_t extra;        /* slots beyond those of the form */
     const struct tile_amp_vec *vec; /* vector code of the matrix unit, or NULL */
     bool taken;            /* a branch was taken */
+    bool fuse;             /* fused execution is allowed */
     bool fast;             /* F16 results round to nearest even and vector code may be used */
     enum tile_fault_number fault;
     uint32_t fault_address, fault_value;
@@ -50,6 +51,8 @@ struct tile_slot {
     bool in_repeat;             /* may stand in a repeat body (uget, uput: see config) */
     bool is_uget;
     bool row;                   /* an exchange instruction */
+    uint8_t super_cost;         /* cycles to the supervisor's next instruction; 0: a delay */
+    bool amp;                   /* a bundle of the matrix unit, two sets and four engines */
     uint16_t store_regs;        /* $m that are address of a store: supervisor latency */
 };
 
@@ -138,5 +141,7 @@ void tile_stop_fault(struct tile_exec *e);
 /* Cycle in which its next instruction would issue as far as known; UINT64_MAX: none. */
 uint64_t tile_super_next(struct tile *t, const struct tile_slot **ret_slot);
 void tile_super_step(struct tile *t, const struct tile_slot *slot, uint64_t cycle);
+/* Steps on while no worker is active and nothing stops it. */
+void tile_super_alone(struct tile *t, uint64_t max_cycle);
 
 #endif

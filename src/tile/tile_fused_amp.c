@@ -8,9 +8,8 @@
 #include "tile/tile_fused.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-enum { MAX_SLOTS = 64, MAX_POINTERS = 4, ADDRESS_MASK = 0x1fffff };
+enum { MAX_POINTERS = 4, ADDRESS_MASK = 0x1fffff };
 
 /* A pointer of the program: a pair of packed addresses (three streams) or base + delta (one). */
 struct pointer {
@@ -31,17 +30,47 @@ struct access_plan {
 struct slot_plan {
     uint8_t kind, x, partial, result, phase;
     struct access_plan load[2], store;
-    bool second; /* load[1] is the second address: not executable */
 };
+/* A stream in one pass: offsets of its accesses from where the pass starts, and how far it moves. */
+struct stream {
+    int32_t at, total, low, high;
+    bool used, loads, stores;
+};
+/* Two streams accessed in one bundle: parities (1 even, 2 odd) of the atoms between their offsets. */
+struct meeting {
+    uint8_t a, b, parities;
+};
+enum { MAX_STRIDES = 4, MAX_MEETINGS = 24, MAX_MOTIONS = 4 };
+
+/* What follows from the values of the stride registers; a few are kept: workers differ. */
+struct motion {
+    bool possible;
+    uint32_t stride_value[MAX_STRIDES];
+    struct stream stream[TILE_FUSED_STREAMS];
+    struct tile_fused_slot out[TILE_FUSED_MAX];
+    uint32_t n_meetings;
+    struct meeting meeting[MAX_MEETINGS];
+};
+
 struct tile_amp_loop {
-    uint32_t n, n_streams, n_pointers;
+    uint32_t n, n_streams, n_pointers, n_strides;
     bool f8;
     uint32_t phases; /* bit per phase that occurs */
     struct pointer pointer[MAX_POINTERS];
-    struct slot_plan slot[MAX_SLOTS];
+    uint8_t stride[MAX_STRIDES]; /* registers that steps depend on */
+    struct slot_plan slot[TILE_FUSED_MAX];
+    uint32_t second; /* bit per stream that holds second addresses */
+    uint32_t n_motions, next_motion;
+    struct motion motion[MAX_MOTIONS];
 };
 
 /* --- Making the plan. --- */
+
+static bool has_loads(uint32_t kind) { return kind != TILE_FUSED_NONE && kind != TILE_FUSED_S; }
+static bool has_second(uint32_t kind) { return kind == TILE_FUSED_LL || kind == TILE_FUSED_LLS; }
+static bool has_store(uint32_t kind) {
+    return kind == TILE_FUSED_S || kind == TILE_FUSED_LS || kind == TILE_FUSED_LLS;
+}
 
 static uint8_t pair_read(uint32_t reg) { return (uint8_t)(reg < 8 ? reg / 2 : TILE_PAIR_ZERO); }
 static uint8_t pair_write(uint32_t reg) { return (uint8_t)(reg < 8 ? reg / 2 : TILE_PAIR_SINK); }
@@ -89,7 +118,7 @@ static bool plan_pace(struct tile_amp_loop *l, struct slot_plan *s, const struct
     case ISA_OP_LDST64PACE: s->kind = TILE_FUSED_LS; break;
     default: s->kind = TILE_FUSED_S; break;
     }
-    s->second = s->kind == TILE_FUSED_LL || s->kind == TILE_FUSED_LLS;
+    if (has_second(s->kind)) l->second |= 1u << a1.stream;
     return s->kind != TILE_FUSED_LL || a0.pair != a1.pair || a0.pair == TILE_PAIR_SINK;
 }
 
@@ -134,6 +163,26 @@ static bool plan_aux(struct tile_amp_loop *l, struct slot_plan *s, const struct 
     return true;
 }
 
+static bool stride_add(struct tile_amp_loop *l, uint32_t reg) {
+    for (uint32_t i = 0; i < l->n_strides; i++)
+        if (l->stride[i] == reg) return true;
+    if (l->n_strides == MAX_STRIDES) return false;
+    l->stride[l->n_strides++] = (uint8_t)reg;
+    return true;
+}
+
+static bool strides_collect(struct tile_amp_loop *l) {
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct slot_plan *s = &l->slot[k];
+        const struct step *steps[3] = {&s->load[0].step, &s->load[1].step, &s->store.step};
+        for (uint32_t j = 0; j < 3; j++)
+            if ((steps[j]->kind == STEP_FIELD || steps[j]->kind == STEP_REG) &&
+                !stride_add(l, steps[j]->reg))
+                return false;
+    }
+    return true;
+}
+
 /* True when a pointer register is also read as base or stride, or by another pointer. */
 static bool registers_clash(const struct tile_amp_loop *l) {
     uint32_t moving = 0, fixed = 0;
@@ -144,13 +193,7 @@ static bool registers_clash(const struct tile_amp_loop *l) {
         moving |= mine;
         if (!p->packed) fixed |= 1u << p->base;
     }
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct slot_plan *s = &l->slot[k];
-        const struct step *steps[3] = {&s->load[0].step, &s->load[1].step, &s->store.step};
-        for (uint32_t j = 0; j < 3; j++)
-            if (steps[j]->kind == STEP_FIELD || steps[j]->kind == STEP_REG)
-                fixed |= 1u << steps[j]->reg;
-    }
+    for (uint32_t i = 0; i < l->n_strides; i++) fixed |= 1u << l->stride[i];
     return (moving & fixed & 0x0fff) != 0;
 }
 
@@ -161,163 +204,183 @@ struct tile_amp_loop *tile_amp_loop_make(const struct tile_slot *slots, uint32_t
     bool ok = true;
     for (uint32_t k = 0; ok && k < n; k++)
         ok = plan_aux(l, &l->slot[k], &slots[k].ai, k) && plan_main(l, &l->slot[k], &slots[k].mi);
-    if (ok && !registers_clash(l)) return l;
+    if (ok && strides_collect(l) && !registers_clash(l)) return l;
     g_free(l);
     return NULL;
 }
 
-/* --- Intervals. --- */
-
-/* A stream over all passes: its accesses of one pass lie at start + offset, each pass moves it by
- * `total`. first..end covers every byte. */
-struct stream {
-    int64_t start, at, total, low, high; /* low, high: offsets of one pass */
-    bool used, loads, stores;
-    int64_t first, end;
-};
-
-static bool has_loads(uint32_t kind) { return kind != TILE_FUSED_NONE && kind != TILE_FUSED_S; }
-static bool has_second(uint32_t kind) { return kind == TILE_FUSED_LL || kind == TILE_FUSED_LLS; }
-static bool has_store(uint32_t kind) {
-    return kind == TILE_FUSED_S || kind == TILE_FUSED_LS || kind == TILE_FUSED_LLS;
-}
+/* --- Steps and offsets, from the values of the stride registers. --- */
 
 static int32_t step_bytes(const struct tile_exec *e, const struct step *s) {
     switch ((enum step_kind)s->kind) {
     case STEP_ATOM: return 8;
-    case STEP_FIELD: return (int32_t)(e->m[s->reg] << (22 - s->field)) >> 22 << 3;
+    case STEP_FIELD: return ((int32_t)(e->m[s->reg] << (22 - s->field)) >> 22) * 8;
     case STEP_IMM: return s->imm;
     case STEP_REG: return (int32_t)(e->m[s->reg] * 8);
     }
     return 0;
 }
 
-static void stream_start(const struct tile_exec *e, const struct tile_amp_loop *l,
-                         struct stream *s) {
-    for (uint32_t i = 0; i < l->n_pointers; i++) {
-        const struct pointer *p = &l->pointer[i];
-        if (!p->packed) {
-            s[p->stream].start = (int64_t)e->m[p->base] + e->m[p->reg];
-            continue;
-        }
-        const uint32_t p0 = e->m[p->reg], p1 = e->m[p->reg + 1];
-        s[p->stream].start = p0 & ADDRESS_MASK;
-        s[p->stream + 1].start = p1 & ADDRESS_MASK;
-        s[p->stream + 2].start = (p0 >> 21 | p1 >> 21 << 11) & ADDRESS_MASK;
-    }
-}
-
-static void stream_access(const struct tile_exec *e, struct stream *streams,
-                          const struct access_plan *p, bool store,
-                          struct tile_fused_access *ret) {
-    struct stream *s = &streams[p->stream];
+static void access_note(const struct tile_exec *e, struct motion *l,
+                        const struct access_plan *p, bool store, struct tile_fused_access *ret) {
+    struct stream *s = &l->stream[p->stream];
     if (!s->used || s->at < s->low) s->low = s->at;
     if (!s->used || s->at > s->high) s->high = s->at;
     s->used = true;
     *(store ? &s->stores : &s->loads) = true;
     *ret = (struct tile_fused_access){p->stream, p->pair, step_bytes(e, &p->step)};
-    s->at += ret->step;
 }
 
-/* One pass over the plan: steps as numbers, offsets of the streams. */
-static void streams_walk(const struct tile_exec *e, const struct tile_amp_loop *l,
-                         struct stream *streams, struct tile_fused_slot *out) {
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct slot_plan *s = &l->slot[k];
-        out[k] = (struct tile_fused_slot){.kind = s->kind, .x = s->x, .partial = s->partial,
-                                          .result = s->result, .phase = s->phase};
-        if (has_loads(s->kind)) stream_access(e, streams, &s->load[0], false, &out[k].load[0]);
-        if (has_second(s->kind)) stream_access(e, streams, &s->load[1], false, &out[k].load[1]);
-        if (has_store(s->kind)) stream_access(e, streams, &s->store, true, &out[k].store);
+/* False when there are too many meetings for the list. */
+static bool meeting_note(struct motion *l, uint8_t a, uint8_t b) {
+    const uint8_t parity = (uint8_t)(((l->stream[a].at + l->stream[b].at) & 8) ? 2 : 1);
+    for (uint32_t i = 0; i < l->n_meetings; i++) {
+        struct meeting *m = &l->meeting[i];
+        if (m->a != a || m->b != b) continue;
+        m->parities |= parity;
+        return true;
+    }
+    if (l->n_meetings == MAX_MEETINGS) return false;
+    l->meeting[l->n_meetings++] = (struct meeting){a, b, parity};
+    return true;
+}
+
+static bool slot_note(const struct tile_exec *e, struct motion *l, const struct slot_plan *s,
+                      struct tile_fused_slot *o) {
+    *o = (struct tile_fused_slot){.kind = s->kind, .x = s->x, .partial = s->partial,
+                                  .result = s->result, .phase = s->phase};
+    const struct tile_fused_access *used[3];
+    uint32_t n = 0;
+    if (has_loads(s->kind)) access_note(e, l, &s->load[0], false, &o->load[0]), used[n++] = &o->load[0];
+    if (has_second(s->kind)) access_note(e, l, &s->load[1], false, &o->load[1]), used[n++] = &o->load[1];
+    if (has_store(s->kind)) access_note(e, l, &s->store, true, &o->store), used[n++] = &o->store;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (!meeting_note(l, used[i]->stream, used[j]->stream)) return false;
+    for (uint32_t i = 0; i < n; i++) l->stream[used[i]->stream].at += used[i]->step;
+    return true;
+}
+
+/* Sums of steps stay far from overflow: at most 32 bundles of steps below 2^22, or no plan. */
+static bool steps_small(const struct motion *l, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++) {
+        const struct tile_fused_slot *o = &l->out[k];
+        const int32_t steps[3] = {o->load[0].step, o->load[1].step, o->store.step};
+        for (uint32_t j = 0; j < 3; j++)
+            if (steps[j] >= 1 << 22 || steps[j] <= -(1 << 22)) return false;
+    }
+    return true;
+}
+
+static void motion_make(const struct tile_exec *e, const struct tile_amp_loop *l, struct motion *m) {
+    *m = (struct motion){.possible = true};
+    for (uint32_t i = 0; i < l->n_strides; i++) m->stride_value[i] = e->m[l->stride[i]];
+    for (uint32_t k = 0; m->possible && k < l->n; k++)
+        m->possible = slot_note(e, m, &l->slot[k], &m->out[k]);
+    m->possible = m->possible && steps_small(m, l->n);
+    for (uint32_t i = 0; i < l->n_streams; i++) m->stream[i].total = m->stream[i].at;
+}
+
+static struct motion *motion_find(const struct tile_exec *e, struct tile_amp_loop *l) {
+    for (uint32_t i = 0; i < l->n_motions; i++) {
+        struct motion *m = &l->motion[i];
+        bool same = true;
+        for (uint32_t k = 0; k < l->n_strides; k++)
+            same = same && m->stride_value[k] == e->m[l->stride[k]];
+        if (same) return m;
+    }
+    struct motion *m = &l->motion[l->next_motion++ % MAX_MOTIONS];
+    if (l->n_motions < MAX_MOTIONS) l->n_motions++;
+    motion_make(e, l, m);
+    return m;
+}
+
+/* --- Intervals. --- */
+
+/* The bytes of a stream over all passes. */
+struct interval {
+    int64_t start, first, end;
+};
+
+static void intervals_start(const struct tile_exec *e, const struct tile_amp_loop *l,
+                            struct interval *v) {
+    for (uint32_t i = 0; i < l->n_pointers; i++) {
+        const struct pointer *p = &l->pointer[i];
+        if (!p->packed) {
+            v[p->stream].start = (int64_t)e->m[p->base] + e->m[p->reg];
+            continue;
+        }
+        const uint32_t p0 = e->m[p->reg], p1 = e->m[p->reg + 1];
+        v[p->stream].start = p0 & ADDRESS_MASK;
+        v[p->stream + 1].start = p1 & ADDRESS_MASK;
+        v[p->stream + 2].start = (p0 >> 21 | p1 >> 21 << 11) & ADDRESS_MASK;
     }
 }
 
-static void stream_interval(struct stream *s, uint64_t passes) {
-    const int64_t move = s->total * (int64_t)(passes - 1);
-    s->first = s->start + s->low + (move < 0 ? move : 0);
-    s->end = s->start + s->high + 8 + (move > 0 ? move : 0);
+static void interval_set(const struct stream *s, uint64_t passes, struct interval *v) {
+    const int64_t move = (int64_t)s->total * (int64_t)(passes - 1);
+    v->first = v->start + s->low + (move < 0 ? move : 0);
+    v->end = v->start + s->high + 8 + (move > 0 ? move : 0);
 }
 
-/* Ports lie apart when the intervals touch no common element. Region 0 elements are 16 KiB, a pair
- * of region 1 is 32 KiB. */
-static bool elements_apart(const struct stream *a, const struct stream *b) {
+/* Ports lie apart when the intervals touch no common element, or when both stay in region 1 and the
+ * accesses of a bundle always fall into different halves of an interleaved pair. */
+static bool meeting_apart(const struct motion *l, const struct interval *v,
+                          const struct meeting *m) {
+    const struct interval *a = &v[m->a], *b = &v[m->b];
     const uint32_t a0 = target_element((uint32_t)a->first), a1 = target_element((uint32_t)a->end - 1);
     const uint32_t b0 = target_element((uint32_t)b->first), b1 = target_element((uint32_t)b->end - 1);
-    return a1 < b0 || b1 < a0;
-}
-
-/* Two accesses of one bundle, at these offsets: also apart when both stay in region 1 and always lie
- * in different halves of an interleaved pair. */
-static bool accesses_apart(const struct stream *a, int64_t oa, const struct stream *b, int64_t ob) {
-    if (elements_apart(a, b)) return true;
+    if (a1 < b0 || b1 < a0) return true;
+    const bool odd = ((a->start ^ b->start) & 8) != 0;
     return a->first >= TARGET_REGION1_BASE && b->first >= TARGET_REGION1_BASE &&
-           (((a->start + oa) ^ (b->start + ob)) & 8) != 0 && (a->total - b->total) % 16 == 0;
+           m->parities == (odd ? 1 : 2) && (l->stream[m->a].total - l->stream[m->b].total) % 16 == 0;
 }
 
-static bool slots_apart(const struct tile_amp_loop *l, const struct stream *streams,
-                        const struct tile_fused_slot *out) {
-    int64_t at[TILE_FUSED_STREAMS] = {0};
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct tile_fused_access *used[3];
-        uint32_t n = 0;
-        if (has_loads(out[k].kind)) used[n++] = &out[k].load[0];
-        if (has_second(out[k].kind)) used[n++] = &out[k].load[1];
-        if (has_store(out[k].kind)) used[n++] = &out[k].store;
-        for (uint32_t i = 0; i < n; i++)
-            for (uint32_t j = 0; j < i; j++) {
-                const uint32_t si = used[i]->stream, sj = used[j]->stream;
-                if (!accesses_apart(&streams[si], at[si], &streams[sj], at[sj])) return false;
-            }
-        for (uint32_t i = 0; i < n; i++) at[used[i]->stream] += used[i]->step;
-    }
+static bool writable(const struct tile *t, uint32_t first, uint32_t bytes) {
+    if (t->writable == NULL) return true;
+    const uint32_t word0 = (first - TARGET_SRAM_BASE) / 4;
+    for (uint32_t w = word0; w < word0 + bytes / 4; w++)
+        if ((t->writable[w / 64] >> w % 64 & 1) == 0) return false;
     return true;
 }
 
-static bool stream_ok(const struct tile_exec *e, const struct stream *s, bool *io_all_written) {
+static bool interval_ok(const struct tile_exec *e, const struct stream *s, const struct interval *v,
+                        bool *io_all_written) {
     const struct tile *t = e->t;
-    if (s->start % 8 != 0 || s->first < TARGET_SRAM_BASE || s->end > TARGET_SRAM_END) return false;
-    const uint32_t first = (uint32_t)s->first, bytes = (uint32_t)(s->end - s->first);
-    const uint32_t code0 = target_element(e->w->repeat_first), code1 = target_element(e->w->repeat_end - 1);
-    if (target_element(first) <= code1 && target_element(first + bytes - 1) >= code0) return false;
+    if (v->start % 8 != 0 || v->first < TARGET_SRAM_BASE || v->end > TARGET_SRAM_END) return false;
+    const uint32_t first = (uint32_t)v->first, bytes = (uint32_t)(v->end - v->first);
+    const uint32_t code = target_element(e->w->pc);
+    if (target_element(first) <= code && target_element(first + bytes - 1) >= code) return false;
     const bool written = sram_first_unwritten(t->sram, t->n, first, bytes) == UINT32_MAX;
-    if (s->loads && !written) return false;
-    if (s->stores && t->writable != NULL)
-        for (uint32_t w = (first - TARGET_SRAM_BASE) / 4; w < (first - TARGET_SRAM_BASE + bytes) / 4; w++)
-            if ((t->writable[w / 64] >> w % 64 & 1) == 0) return false;
     if (s->stores && !written) *io_all_written = false;
-    return true;
-}
-
-static bool second_ok(const struct tile_amp_loop *l, const struct stream *streams) {
-    for (uint32_t k = 0; k < l->n; k++)
-        if (l->slot[k].second && streams[l->slot[k].load[1].stream].first < TARGET_REGION1_BASE)
-            return false;
-    return true;
+    return (!s->loads || written) && (!s->stores || writable(t, first, bytes));
 }
 
 static bool loop_ok(const struct tile_exec *e, const struct tile_amp_loop *l,
-                    struct stream *streams, const struct tile_fused_slot *out, uint64_t passes,
+                    const struct motion *m, uint64_t passes, struct interval *v,
                     bool *ret_all_written) {
     *ret_all_written = true;
     for (uint32_t i = 0; i < l->n_streams; i++) {
-        if (!streams[i].used) continue;
-        stream_interval(&streams[i], passes);
-        if (!stream_ok(e, &streams[i], ret_all_written)) return false;
+        if (!m->stream[i].used) continue;
+        interval_set(&m->stream[i], passes, &v[i]);
+        if (!interval_ok(e, &m->stream[i], &v[i], ret_all_written)) return false;
+        if ((l->second >> i & 1) && v[i].first < TARGET_REGION1_BASE) return false;
     }
-    return second_ok(l, streams) && slots_apart(l, streams, out);
+    for (uint32_t i = 0; i < m->n_meetings; i++)
+        if (!meeting_apart(m, v, &m->meeting[i])) return false;
+    return true;
 }
 
 /* --- Running. --- */
 
+/* No NaN, no denormals. */
 static bool sums_plain(const struct tile_accumulators *acc) {
+    uint32_t bad = 0;
     for (uint32_t k = 0; k < 16; k++) {
-        const uint32_t both[2] = {num_f32_bits(acc->even[k]), num_f32_bits(acc->odd[k])};
-        for (uint32_t j = 0; j < 2; j++)
-            if (both[j] != num_f32_bits(num_f32_flush(num_f32_from_bits(both[j]))) ||
-                both[j] == NUM_F32_NAN)
-                return false;
+        const uint32_t e = num_f32_bits(acc->even[k]) << 1, o = num_f32_bits(acc->odd[k]) << 1;
+        bad |= (e > 0xff000000u) | (e - 1 < 0x00ffffffu) | (o > 0xff000000u) | (o - 1 < 0x00ffffffu);
     }
-    return true;
+    return bad == 0;
 }
 
 static bool state_ok(const struct tile_exec *e, const struct tile_amp_loop *l) {
@@ -345,15 +408,16 @@ static void pointers_back(struct tile_exec *e, const struct tile_amp_loop *l,
     }
 }
 
-static void prepare(struct tile_exec *e, const struct tile_amp_loop *l, const struct stream *streams,
+static void prepare(struct tile_exec *e, const struct tile_amp_loop *l, const struct interval *v,
                     struct tile_fused_run *r) {
     struct tile *t = e->t;
     r->acc = &e->w->acc;
     r->n_slots = l->n;
     for (uint32_t k = 0; k < 4; k++) r->pairs[k] = e->a[2 * k] | (uint64_t)e->a[2 * k + 1] << 32;
+    r->pairs[TILE_PAIR_ZERO] = 0;
     r->memory = t->bytes;
     for (uint32_t i = 0; i < l->n_streams; i++)
-        r->pointer[i] = t->bytes + (streams[i].start - TARGET_SRAM_BASE);
+        r->pointer[i] = t->bytes + (v[i].start - TARGET_SRAM_BASE);
     r->inputs = l->f8 ? 8 : 4;
     if (!l->f8) {
         r->w = tile_weights_f16(t)->f16[0][0];
@@ -364,21 +428,20 @@ static void prepare(struct tile_exec *e, const struct tile_amp_loop *l, const st
     r->scale = ldexp(1, (int32_t)(e->w->fp_scl << 26) >> 26);
 }
 
-uint64_t tile_amp_loop_run(struct tile_exec *e, const struct tile_amp_loop *l, uint64_t passes) {
-    struct stream streams[TILE_FUSED_STREAMS] = {0};
-    struct tile_fused_slot slots[TILE_FUSED_MAX];
+uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_t passes) {
+    struct interval v[TILE_FUSED_STREAMS];
     bool all_written = false;
     if (!state_ok(e, l)) return 0;
-    stream_start(e, l, streams);
-    streams_walk(e, l, streams, slots);
-    for (uint32_t i = 0; i < l->n_streams; i++) streams[i].total = streams[i].at;
+    struct motion *m = motion_find(e, l);
+    if (!m->possible) return 0;
+    intervals_start(e, l, v);
     /* The last passes may read ahead into words that were never written: those are for the plain code. */
     uint32_t cut = 0;
-    while (cut < 3 && passes > cut && !loop_ok(e, l, streams, slots, passes - cut, &all_written)) cut++;
+    while (cut < 3 && passes > cut && !loop_ok(e, l, m, passes - cut, v, &all_written)) cut++;
     if (cut == 3 || passes <= cut) return 0;
-    struct tile_fused_run r = {.slots = slots};
-    prepare(e, l, streams, &r);
-    if (!all_written) r.written = e->t->written;
+    struct tile_fused_run r = {.slots = m->out};
+    prepare(e, l, v, &r);
+    r.written = all_written ? NULL : e->t->written;
     const uint64_t done = (l->f8 ? e->vec->loop_f8 : e->vec->loop_f16)(&r, passes - cut);
     for (uint32_t k = 0; k < 4; k++) {
         e->a[2 * k] = (uint32_t)r.pairs[k];

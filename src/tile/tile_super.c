@@ -8,11 +8,7 @@
 
 static const uint64_t NO_CYCLE = UINT64_MAX;
 
-static bool any_active(const struct tile *t) {
-    for (uint32_t w = 0; w < TILE_N_WORKERS; w++)
-        if (t->w[w].active) return true;
-    return false;
-}
+static bool any_active(const struct tile *t) { return t->n_active != 0; }
 
 /* First cycle of the worker's lane at or after `from` in which the supervisor may issue. */
 static uint64_t lane_cycle(const struct tile_worker *w, uint32_t lane, uint64_t from) {
@@ -85,12 +81,7 @@ static void check_slot(struct tile_exec *e, const struct tile_slot *s) {
 /* Cycles until the next instruction may issue. */
 static uint32_t cost(const struct tile_exec *e, const struct tile_slot *s) {
     if (e->taken) return TARGET_SUPER_BRANCH_CYCLES;
-    if (isa_form(s->mi.op)->access[0].store) return TARGET_SUPER_STORE_CYCLES;
-    if (s->mi.op == ISA_OP_PUT) {
-        const uint32_t k = (uint32_t)s->mi.imm - TILE_EXCHANGE_CSR_BASE;
-        return k < TILE_N_EXCHANGE_CSRS ? TARGET_SUPER_PUT_EXCHANGE_CYCLES : TARGET_SUPER_PUT_CYCLES;
-    }
-    return s->mi.op == ISA_OP_DELAY ? s->mi.imm2 : 1;
+    return s->super_cost != 0 ? s->super_cost : s->mi.imm2;
 }
 
 static void finish(struct tile_exec *e, const struct tile_slot *s) {
@@ -145,6 +136,15 @@ void tile_super_step(struct tile *t, const struct tile_slot *slot, uint64_t cycl
         tile_stop_fault(&e);
     else
         finish(&e, slot);
+}
+
+void tile_super_alone(struct tile *t, uint64_t max_cycle) {
+    const struct tile_slot *slot;
+    while (t->n_active == 0 && t->stop.reason == TILE_STOP_NONE && t->s.state == TILE_SUPERVISOR_RUNS) {
+        const uint64_t next = tile_super_next(t, &slot);
+        if (next >= max_cycle) return; /* UINT64_MAX: its fetch stopped it */
+        tile_super_step(t, slot, next);
+    }
 }
 
 /* --- Launches. --- */

@@ -50,6 +50,25 @@ VEC bool tile_vec_f16_absadd(uint64_t x, uint64_t y, uint64_t *ret) {
 VEC bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret) {
     return narrow(_mm_loadu_ps((const float *)(const void *)v), ret);
 }
+/* Four units at a time: their words become rows of inputs, and are transposed. */
+VEC static inline void weights4(const uint64_t *words, double (*ret)[16]) {
+    __m256d r[4];
+    for (uint32_t u = 0; u < 4; u++) r[u] = _mm256_cvtps_pd(widen(words[4 * u]));
+    const __m256d a = _mm256_unpacklo_pd(r[0], r[1]), b = _mm256_unpackhi_pd(r[0], r[1]);
+    const __m256d c = _mm256_unpacklo_pd(r[2], r[3]), d = _mm256_unpackhi_pd(r[2], r[3]);
+    _mm256_store_pd(ret[0], _mm256_permute2f128_pd(a, c, 0x20));
+    _mm256_store_pd(ret[1], _mm256_permute2f128_pd(b, d, 0x20));
+    _mm256_store_pd(ret[2], _mm256_permute2f128_pd(a, c, 0x31));
+    _mm256_store_pd(ret[3], _mm256_permute2f128_pd(b, d, 0x31));
+}
+VEC bool tile_vec_weights(const uint64_t words[64], double (*ret)[4][16]) {
+    for (uint32_t k = 0; k < 64; k++)
+        if (tile_f16_any_special(words[k])) return false;
+    for (uint32_t p = 0; p < 4; p++)
+        for (uint32_t u = 0; u < 16; u += 4)
+            weights4(words + 4 * u + p, (double(*)[16])(void *)&ret[p][0][u]);
+    return true;
+}
 VEC void tile_vec_f16_to_f32(uint64_t h, float ret[4]) {
     _mm_storeu_ps(ret, widen(h));
 }
@@ -63,5 +82,6 @@ bool tile_vec_f16_mul(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (
 bool tile_vec_f16_absadd(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (void)y, (void)ret, false; }
 bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret) { return (void)v, (void)ret, false; }
 void tile_vec_f16_to_f32(uint64_t h, float ret[4]) { (void)h, (void)ret; }
+bool tile_vec_weights(const uint64_t words[64], double (*ret)[4][16]) { return (void)words, (void)ret, false; }
 
 #endif

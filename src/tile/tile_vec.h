@@ -20,6 +20,10 @@ bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret);
 /* Four F16 to F32, exact; NaN keep their payload, so callers look for them first. */
 void tile_vec_f16_to_f32(uint64_t h, float ret[4]);
 
+/* 64 words of four F16 weights, word 4 * unit + phase, to doubles [phase][input][unit]; false when one is
+ * infinite or NaN. */
+bool tile_vec_weights(const uint64_t words[64], double (*ret)[4][16]);
+
 /* True when one of four F16 lanes is infinite or NaN. */
 static inline bool tile_f16_any_special(uint64_t h) {
     const uint64_t exponent = UINT64_C(0x7c007c007c007c00), one = UINT64_C(0x0400040004000400);

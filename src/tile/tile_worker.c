@@ -9,6 +9,7 @@ void tile_worker_launch(struct tile *t, uint32_t worker, uint32_t pc, uint32_t v
     struct tile_worker *w = &t->w[worker];
     const uint64_t lane = (worker + TARGET_LANE_CYCLES - earliest % TARGET_LANE_CYCLES);
     w->start_cycle = w->next_cycle = earliest + lane % TARGET_LANE_CYCLES;
+    t->n_active += !w->active;
     w->active = true;
     w->pc = pc;
     w->m[12] = t->worker_base[worker];
@@ -23,6 +24,7 @@ void tile_worker_launch(struct tile *t, uint32_t worker, uint32_t pc, uint32_t v
 static void worker_exit(struct tile_exec *e, bool result) {
     if (!result) e->t->s.ssr &= ~1u; /* isa C.21: the booleans are combined by AND into LC */
     e->w->active = false;
+    e->t->n_active--;
     e->w->exit_cycle = e->cycle;
     const uint64_t back = e->cycle + TARGET_EXIT_TO_LANE_CYCLES;
     if (back > e->t->lanes_cycle) e->t->lanes_cycle = back;
@@ -111,8 +113,8 @@ static inline void advance(struct tile_exec *e, const struct tile_slot *s) {
     w->pc = npc;
 }
 
-/* One slot; false when the tile must stop. */
-static inline bool slot_run(struct tile_exec *e, struct tile_cache *cache) {
+/* One slot, or the segment of fused code that starts here; false when the tile must stop. */
+static inline bool slot_run(struct tile_exec *e, struct tile_cache *cache, uint64_t limit) {
     struct tile_worker *w = e->w;
     e->pc = w->pc;
     e->cycle = w->next_cycle;
@@ -120,6 +122,10 @@ static inline bool slot_run(struct tile_exec *e, struct tile_cache *cache) {
     const struct tile_slot *s = fetch(e, cache);
     if (s != NULL) check_slot(e, s);
     if (e->fault != TILE_FAULT_NONE) return false;
+    if (s->amp && e->fuse && w->repeat_count == 0) {
+        if (tile_fused_segment(e, limit)) return true;
+        s = fetch(e, cache); /* the table of slots may have been emptied */
+    }
     e->npc = e->pc + s->bytes;
     if (s->aux != NULL) s->aux(e, &s->ai);
     s->main(e, &s->mi);
@@ -144,16 +150,15 @@ void tile_worker_run(struct tile *t, uint32_t worker, uint64_t limit) {
     struct tile_exec e = {.t = t, .w = w, .m = w->m, .a = w->a, .context = worker + 1};
     struct tile_cache *cache = tile_cache_get();
     tile_fast_update(&e);
-    const bool fuse = !t->config->plain && !t->config->interleave && !t->config->races &&
-                      t->observer == NULL;
+    e.fuse = !t->config->plain && !t->config->interleave && !t->config->races && t->observer == NULL;
     while (w->active && w->next_cycle < limit) {
         if (observed(t, worker)) return;
-        if (fuse && w->repeat_count != 0 && w->pc == w->repeat_first && tile_fused_run(&e, limit)) {
+        if (e.fuse && w->repeat_count != 0 && w->pc == w->repeat_first && tile_fused_run(&e, limit)) {
             if (e.fault == TILE_FAULT_NONE) continue;
             tile_stop_fault(&e);
             return;
         }
-        if (!slot_run(&e, cache)) {
+        if (!slot_run(&e, cache, limit)) {
             tile_stop_fault(&e);
             return;
         }
