@@ -88,6 +88,11 @@ int cmd_placement_solve(int argc, char **argv) {
                      "Exit status: 0 solved, 1 undecided, 3 infeasible, with the proof.", &done))
         return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
+    if (argc == 2 && o.capacity == 0 && !is_database(argv[1])) {
+        fprintf(stderr, "ipu-stack placement-solve: %s is no problem file; a CSV needs --capacity N\n",
+                argv[1]);
+        return CLI_WRONG_INPUT;
+    }
     if (argc != 2 || o.capacity < 0 || o.threads < 0 || o.tiles < 0 || o.steps < 0) {
         fprintf(stderr, "ipu-stack placement-solve: needs one FILE and no negative numbers; see "
                         "ipu-stack placement-solve --help\n");
