@@ -197,6 +197,39 @@ static void tgr_cast_panels(const struct kernel_spec *s, uint8_t *const *o) {
                 tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16), NUM_F143, (int32_t)s->p[2]);
 }
 
+static size_t tgr_panel(uint32_t rows, uint32_t r, uint32_t c) {
+    return ((size_t)c / 16 * rows + r) * 16 + c % 16;
+}
+
+static void tgr_row_max(const struct kernel_spec *s, uint8_t *const *o) {
+    for (uint32_t r = 0; r < s->p[0]; r++) {
+        float most = -65504;
+        for (uint32_t c = 0; c < s->p[2]; c++) most = fmaxf(most, tgr_f16(o[1], tgr_panel(s->p[0], r, c)));
+        tgr_set(o[0], 2 * r, most);
+        tgr_set(o[0], 2 * r + 1, most);
+    }
+}
+
+static void tgr_exp(const struct kernel_spec *s, uint8_t *const *o) {
+    const float scale = num_f16_to_f32((uint16_t)s->p[3]);
+    for (uint32_t r = 0; r < s->p[0]; r++)
+        for (uint32_t c = 0; c < s->p[1]; c++) {
+            const size_t e = tgr_panel(s->p[0], r, c);
+            const float x = scale * (tgr_f16(o[1], e) - tgr_f16(o[2], 2 * r));
+            tgr_set(o[0], e, c < s->p[2] ? expf(x) : 0);
+        }
+}
+
+static void tgr_normalise(const struct kernel_spec *s, uint8_t *const *o) {
+    for (uint32_t r = 0; r < s->p[0]; r++) {
+        const float sum = tgr_f16(o[1], tgr_panel(s->p[0], r, s->p[2]));
+        for (uint32_t c = 0; c < s->p[1]; c++) {
+            const size_t e = tgr_panel(s->p[0], r, c);
+            tgr_set(o[0], e, tgr_f16(o[1], e) / sum);
+        }
+    }
+}
+
 static void tgr_call(const struct tgr *r, uint32_t call) {
     const struct tile_graph *g = r->g;
     const struct kernel_spec *s = &g->specs[g->calls.spec[call]];
@@ -205,6 +238,9 @@ static void tgr_call(const struct tgr *r, uint32_t call) {
         o[i - g->calls.first_operand[call]] = tgr_at(r, g->calls.operand[i]);
     switch (s->kernel) {
     case KERNEL_GEMM_F16: tgr_gemm(s, o); break;
+    case KERNEL_ROW_MAX: tgr_row_max(s, o); break;
+    case KERNEL_EXP_PANELS: tgr_exp(s, o); break;
+    case KERNEL_NORMALISE_PANELS: tgr_normalise(s, o); break;
     case KERNEL_GEMM_F8: tgr_gemm_f8(s, o); break;
     case KERNEL_REDUCE_PANELS: tgr_panels(s, o); break;
     case KERNEL_NORM_F16: tgr_norm(s, o); break;

@@ -50,10 +50,13 @@ static uint32_t *last_uses(const struct lower *l) {
 
 static bool may_take_over(const struct lower *l, const struct program_op *op, uint32_t position,
                           const uint32_t *last) {
-    if (op->kind != PROGRAM_COMPUTE) return false;
+    if (op->kind != PROGRAM_COMPUTE || op->n_inputs == 0) return false;
     const struct program_value *in = lower_value(l, op->inputs[0]);
     const bool kernel = op->compute == PROGRAM_KERNEL &&
-                        (op->kernel == PROGRAM_KERNEL_GELU || op->kernel == PROGRAM_KERNEL_LAYER_NORM);
+                        (op->kernel == PROGRAM_KERNEL_GELU || op->kernel == PROGRAM_KERNEL_LAYER_NORM ||
+                         op->kernel == PROGRAM_KERNEL_NORMALISE ||
+                         (op->kernel == PROGRAM_KERNEL_EXPONENTIAL &&
+                          lower_value(l, op->output)->layout.format == PROGRAM_F16));
     const bool epilogue = op->compute == PROGRAM_SUM && in->layout.count[PROGRAM_PARTIAL] == 1;
     if (!kernel && !epilogue) return false;
     return in->role == PROGRAM_LOCAL && last[op->inputs[0]] == position &&
@@ -297,24 +300,29 @@ static bool norm_shard(struct lower *l, const struct program_op *op, uint32_t nu
 }
 
 static bool lower_kernel(struct lower *l, const struct program_op *op) {
+    static bool (*const SHARDS[PROGRAM_N_KERNELS])(struct lower *, const struct program_op *, uint32_t,
+                                                   const struct program_shard *) = {
+        [PROGRAM_KERNEL_GELU] = gelu_shard,
+        [PROGRAM_KERNEL_LAYER_NORM] = norm_shard,
+        [PROGRAM_KERNEL_ROW_MAX] = lower_row_max,
+        [PROGRAM_KERNEL_EXPONENTIAL] = lower_exponential,
+        [PROGRAM_KERNEL_NORMALISE] = lower_normalise,
+        [PROGRAM_KERNEL_ONES] = lower_ones,
+    };
+    if (!SHARDS[op->kernel]) {
+        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "this kernel");
+        return false;
+    }
     if (!lower_phase_close(l)) return false;
     const struct program_value *o = lower_value(l, op->output);
     const uint32_t n = program_n_shards(o);
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         struct program_shard s;
         program_shard_at(o, i, &s);
-        if (op->kernel == PROGRAM_KERNEL_GELU) {
-            ok = gelu_shard(l, op, i, &s);
-        } else if (op->kernel == PROGRAM_KERNEL_LAYER_NORM) {
-            ok = norm_shard(l, op, i, &s);
-        } else {
-            diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "this kernel");
-            ok = false;
-        }
+        if (!SHARDS[op->kernel](l, op, i, &s)) return false;
     }
-    if (ok) close_op(l, op);
-    return ok;
+    close_op(l, op);
+    return true;
 }
 
 /* Equal boxes on equal tiles. */

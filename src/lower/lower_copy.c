@@ -9,10 +9,9 @@
 #include "lower/lower_internal.h"
 #include "target/target.h"
 
-enum { NO_RUN = 0, MAX_REPLICAS_ON_STACK = 64 };
-
+enum { HOLE = 0xffffffffu, FILLER = 0xfffffffeu };
 struct run {
-    uint32_t shard;          /* of the source, replica 0; PROGRAM_NONE = a hole */
+    uint32_t shard;          /* of the source, replica 0; or HOLE, FILLER */
     uint32_t from, to, bytes; /* offsets in source and destination shard */
 };
 
@@ -20,7 +19,7 @@ struct walk {
     const struct program_value *d, *s;
     const struct program_map *map;
     struct program_shard ds, ss; /* ss: cached source part */
-    bool ss_valid, identity;
+    bool ss_valid, identity, filled; /* filled: the last column comes from the filler */
     struct program_digit dd[PROGRAM_MAX_DIGITS], sd[PROGRAM_MAX_DIGITS];
     uint32_t n_dd, n_sd, element;
     GArray *runs;
@@ -103,7 +102,7 @@ static void add_run(struct walk *w, struct run r) {
     if (w->runs->len) {
         struct run *last = &g_array_index(w->runs, struct run, w->runs->len - 1);
         if (last->shard == r.shard && last->to + last->bytes == r.to &&
-            (r.shard == PROGRAM_NONE || last->from + last->bytes == r.from)) {
+            (r.shard == HOLE || last->from + last->bytes == r.from)) {
             last->bytes += r.bytes;
             return;
         }
@@ -114,7 +113,7 @@ static void add_run(struct walk *w, struct run r) {
 /* Source of the elements at destination coordinate x: the run's length in elements is cut to what is
  * contiguous in the source. False: a hole. */
 static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct run *r) {
-    const uint32_t d_axis = w->dd[w->n_dd - 1].axis, inner = w->map->inner[d_axis];
+    const uint32_t d_axis = w->dd[w->n_dd - 1].axis, inner = w->map->inner[d_axis], rest = *n;
     uint32_t extent[3], y[3];
     extents_of(w->d, extent);
     int64_t wide[3];
@@ -137,7 +136,16 @@ static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct run 
     if (run_axis != last->axis) *n = 1;
     else *n = MIN(*n, MIN(last->extent - at[run_axis] % last->extent,
                           w->ss.extent[run_axis] - at[run_axis]));
-    if (!padding && run_axis < 3) *n = MIN(*n, w->ss.end[run_axis] - y[run_axis]);
+    if (!padding && run_axis < 3) {
+        *n = MIN(*n, w->ss.end[run_axis] - y[run_axis]);
+        uint32_t se[3];
+        extents_of(w->s, se);
+        /* Both end here: what follows is zero padding in both. */
+        if (run_axis == last->axis && x[d_axis] + *n == extent[d_axis] &&
+            y[run_axis] + *n == se[run_axis])
+            *n = MIN(rest, MIN(last->extent - at[run_axis] % last->extent,
+                               w->ss.extent[run_axis] - at[run_axis]));
+    }
     const uint32_t offset = program_offset(&w->s->layout, &w->ss, at);
     const struct program_layout *sl = &w->s->layout;
     uint32_t index[PROGRAM_N_AXES] = {w->ss.index[0], w->ss.index[1], w->ss.index[2]};
@@ -164,8 +172,9 @@ static void walk_shard(struct walk *w) {
         uint32_t x[3], n;
         decode(w, byte, x, &n);
         n = MIN(n, (end - byte) / w->element);
-        struct run r = {.shard = PROGRAM_NONE, .to = byte - w->ds.window};
-        if (!locate(w, x, &n, &r)) r.shard = PROGRAM_NONE, r.from = 0;
+        struct run r = {.to = byte - w->ds.window};
+        if (w->filled && x[2] == w->d->cols - 1) r.shard = FILLER;
+        else if (!locate(w, x, &n, &r)) r.shard = HOLE, r.from = 0;
         r.bytes = n * w->element;
         add_run(w, r);
         byte += r.bytes;
@@ -259,14 +268,44 @@ static bool deliver(struct delivery *v, const struct run *r) {
     return true;
 }
 
-static void clear(struct delivery *v, const struct run *r) {
+/* A run of the filler: from the tile of the first replica to all. */
+static bool deliver_filler(struct delivery *v, const struct run *r, uint32_t filler) {
     struct lower *l = v->l;
     const uint32_t n = l->p->values[v->d].layout.count[PROGRAM_REPLICA];
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t alloc = l->alloc_of[v->d][v->d_shard + i];
-        const uint32_t start = r->to & ~7u, end = align_up_u32(r->to + r->bytes, 8);
-        const struct lower_span span = {tile_of(l, alloc), end - start, {alloc, start}, {0, 0}};
-        g_array_append_val(l->clear, span);
+    const uint32_t *to = &l->alloc_of[v->d][v->d_shard];
+    uint32_t index[PROGRAM_N_AXES] = {0};
+    const uint32_t shard = lower_shard_on_tile(l, filler, index, tile_of(l, to[0]));
+    BUG_ON(shard == PROGRAM_NONE || r->bytes > lower_value(l, filler)->cols * 2);
+    const struct tg_ref from = {l->alloc_of[filler][shard], 0};
+    if (n == 1) return local_copy(v, from, (struct tg_ref){to[0], r->to}, r->bytes);
+    for (uint32_t i = 0; i < n; i++) v->remote[i] = (struct tg_ref){to[i], r->to};
+    if (l->options.separate_loopback) tg_separate(&l->b, from.alloc, to[0]);
+    lower_send(l, from, r->bytes, v->remote, n);
+    return true;
+}
+
+/* Holes are cleared before anything arrives, so a gap between two may be cleared with them where that
+ * is cheaper than a second call. */
+static void clear_holes(struct delivery *v, const GArray *runs) {
+    enum { GAP_BYTES = 2048 }; /* what a fill writes in the time of a launch */
+    struct lower *l = v->l;
+    const uint32_t n = l->p->values[v->d].layout.count[PROGRAM_REPLICA];
+    uint32_t start = 0, end = 0;
+    for (uint32_t k = 0; k <= runs->len; k++) {
+        const struct run *r = k < runs->len ? &g_array_index(runs, struct run, k) : NULL;
+        if (r && r->shard != HOLE) continue;
+        if (r && end > 0 && r->to < end + GAP_BYTES) {
+            end = align_up_u32(r->to + r->bytes, 8);
+            continue;
+        }
+        for (uint32_t i = 0; end > 0 && i < n; i++) {
+            const uint32_t alloc = l->alloc_of[v->d][v->d_shard + i];
+            const struct lower_span span = {tile_of(l, alloc), end - start, {alloc, start}, {0, 0}};
+            g_array_append_val(l->clear, span);
+        }
+        if (!r) break;
+        start = r->to & ~7u;
+        end = align_up_u32(r->to + r->bytes, 8);
     }
 }
 
@@ -278,6 +317,7 @@ bool lower_copy(struct lower *l, const struct program_op *op) {
     }
     lower_phase_open(l, op, op->inputs[0], op->output);
     struct walk w = {.d = d, .s = s, .map = &op->map, .identity = map_is_identity(&op->map, d),
+                     .filled = op->n_inputs == 2,
                      .element = program_format_bytes(d->layout.format),
                      .runs = g_array_new(FALSE, FALSE, sizeof(struct run))};
     w.identity = w.identity && d->batch == s->batch && d->rows == s->rows && d->cols == s->cols;
@@ -291,9 +331,11 @@ bool lower_copy(struct lower *l, const struct program_op *op) {
         g_array_set_size(w.runs, 0);
         walk_shard(&w);
         v.d_shard = i;
+        clear_holes(&v, w.runs);
         for (uint32_t k = 0; ok && k < w.runs->len; k++) {
             const struct run *r = &g_array_index(w.runs, struct run, k);
-            if (r->shard == PROGRAM_NONE) clear(&v, r);
+            if (r->shard == HOLE) continue;
+            if (r->shard == FILLER) ok = deliver_filler(&v, r, op->inputs[1]);
             else ok = deliver(&v, r);
         }
     }

@@ -43,6 +43,15 @@ bool lower_phase_close(struct lower *l);
 void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_ref *to, uint32_t n);
 
 bool lower_copy(struct lower *l, const struct program_op *op);
+/* Calls of one shard of the output, one per batch index. */
+bool lower_row_max(struct lower *l, const struct program_op *op, uint32_t number,
+                   const struct program_shard *s);
+bool lower_exponential(struct lower *l, const struct program_op *op, uint32_t number,
+                       const struct program_shard *s);
+bool lower_normalise(struct lower *l, const struct program_op *op, uint32_t number,
+                     const struct program_shard *s);
+bool lower_ones(struct lower *l, const struct program_op *op, uint32_t number,
+                const struct program_shard *s);
 bool lower_sum(struct lower *l, const struct program_op *op);
 /* Bindings of all inputs, parameters and outputs. */
 bool lower_bind(struct lower *l);

@@ -1,7 +1,7 @@
 /* Sums of partials and what follows them. Every owner of a window of a result block receives that window
  * of the other tiles' partials, packed, and adds them to its own one, which stays where it is.
  *
- * Without an epilogue a window is one run of elements. With one it is cut at the borders of the
+ * Without an epilogue a linear window is one run of elements; a window of rows is a run in each panel. With one it is cut at the borders of the
  * 16-column panels into pieces of whole rows (a ragged head, full panels, a ragged tail), because bias
  * belongs to columns; each piece is packed and called by itself. A value without partials runs the
  * epilogue alone. Remotes are taken in rotation behind the owner's partial, so that no two owners
@@ -11,8 +11,9 @@
 struct sum_piece {
     uint32_t panel, rows, panels; /* `panels` full panels, or rows of one */
     uint32_t offset, bytes;       /* in the window */
+    uint32_t from;                /* in the partials' storage */
 };
-enum { MAX_PIECES = 3 };
+enum { MAX_PIECES = 64 };
 
 struct sum {
     struct lower *l;
@@ -30,17 +31,36 @@ static void add_piece(struct sum *u, uint32_t height, uint32_t from, uint32_t ro
     u->piece[u->n_pieces++] = (struct sum_piece){
         .panel = from / height, .rows = rows < height ? rows : height,
         .panels = rows < height ? 1 : rows / height, .offset = 32 * (from - start),
-        .bytes = 32 * rows};
+        .bytes = 32 * rows, .from = 32 * from};
+}
+
+/* A window of rows: its rows of every panel. */
+static void cut_rows(struct sum *u) {
+    struct program_shard part = u->s; /* without partials: the window itself */
+    const uint32_t index[PROGRAM_N_AXES] = {u->s.index[0], u->s.index[1], u->s.index[2]};
+    if (u->n_partials > 1) program_shard_at(u->p, program_shard_number(u->p, index), &part);
+    const uint32_t rows = u->s.extent[1], first = u->s.start[1] - part.start[1];
+    const uint32_t panels = u->s.part_bytes / 32 / rows;
+    BUG_ON(panels > MAX_PIECES);
+    for (uint32_t i = 0; i < panels; i++)
+        u->piece[u->n_pieces++] = (struct sum_piece){
+            .panel = i, .rows = rows, .panels = 1, .offset = 32 * i * rows, .bytes = 32 * rows,
+            .from = 32 * (i * part.extent[1] + first)};
 }
 
 /* Pieces of the window in units of 32-byte rows; `height` rows make a panel. */
 static void cut_window(struct sum *u) {
     u->n_pieces = 0;
+    if (u->o->layout.window_rows) {
+        cut_rows(u);
+        return;
+    }
     const bool batched = u->o->layout.order == PROGRAM_AMP_BATCHED;
     const uint32_t height = u->op->epilogue ? (batched ? 1 : u->s.extent[0]) * u->s.extent[1]
                                             : u->s.bytes / 32;
     if (!u->op->epilogue) {
-        u->piece[u->n_pieces++] = (struct sum_piece){.rows = height, .panels = 1, .bytes = u->s.bytes};
+        u->piece[u->n_pieces++] = (struct sum_piece){.rows = height, .panels = 1, .bytes = u->s.bytes,
+                                                     .from = u->s.window};
         return;
     }
     uint32_t at = u->s.window / 32;
@@ -92,7 +112,7 @@ static void receive(struct sum *u) {
         for (uint32_t k = 0; k < u->n_pieces; k++) {
             const struct sum_piece *p = &u->piece[k];
             struct tg_ref to = {u->buffer, piece_base(u, p) + i * p->bytes};
-            lower_send(l, (struct tg_ref){alloc, u->s.window + p->offset}, p->bytes, &to, 1);
+            lower_send(l, (struct tg_ref){alloc, p->from}, p->bytes, &to, 1);
         }
     }
 }
@@ -117,11 +137,11 @@ static bool call_piece(struct sum *u, const struct sum_piece *p) {
     const struct program_op *op = u->op;
     const uint32_t base = u->n_remote ? piece_base(u, p) : 0;
     const bool own = u->own != TG_NONE;
-    const uint32_t in_place = u->n_partials == 1 ? 0 : u->s.window; /* equal windows, or whole parts */
+    const uint32_t seed = u->n_partials == 1 ? p->offset : p->from; /* equal windows, or whole parts */
     struct tg_ref operands[KERNEL_MAX_OPERANDS];
     uint32_t n = 0;
     operands[n++] = (struct tg_ref){l->alloc_of[op->output][u->number], p->offset};
-    operands[n++] = own ? (struct tg_ref){partial_alloc(u, u->own), in_place + p->offset}
+    operands[n++] = own ? (struct tg_ref){partial_alloc(u, u->own), seed}
                         : (struct tg_ref){u->buffer, base};
     if (u->n_partials > 1) operands[n++] = (struct tg_ref){u->buffer, own ? base : base + p->bytes};
     struct kernel_spec spec = {KERNEL_REDUCE_F16, {u->n_partials, p->bytes / 2}};

@@ -174,11 +174,11 @@ enum plan_status plan_graph(const struct graph *g, const struct plan_options *o,
                             struct plan_result *ret, GError **error) {
     *ret = (struct plan_result){0};
     struct search s = {.o = o, .arena = arena_new(), .error = error};
-    s.sets = arena_new_array(s.arena, struct plan_set, g->n_ops + 1);
-    s.cost = arena_new_array(s.arena, uint64_t *, g->n_ops + 1);
-    s.back = arena_new_array(s.arena, uint32_t *, g->n_ops + 1);
-    s.order = arena_new_array(s.arena, uint32_t *, g->n_ops + 1);
-    s.n_readers = arena_new_array(s.arena, uint32_t, g->n_ops + 1);
+    s.sets = arena_new_array(s.arena, struct plan_set, 2 * g->n_ops + 1);
+    s.cost = arena_new_array(s.arena, uint64_t *, 2 * g->n_ops + 1);
+    s.back = arena_new_array(s.arena, uint32_t *, 2 * g->n_ops + 1);
+    s.order = arena_new_array(s.arena, uint32_t *, 2 * g->n_ops + 1);
+    s.n_readers = arena_new_array(s.arena, uint32_t, 2 * g->n_ops + 1);
     const enum plan_status status = run(&s, g, ret);
     arena_free(s.arena);
     return status;

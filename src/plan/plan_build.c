@@ -34,7 +34,7 @@ bool build_is_source(const struct build *b, uint32_t graph_value) {
 }
 
 void build_hold(struct build *b, uint32_t graph_value, uint32_t value) {
-    b->held[graph_value] = (struct held){value, program_map_identity()};
+    b->held[graph_value] = (struct held){value, program_map_identity(), false};
 }
 
 static uint32_t add_value(struct build *b, const struct program_value *v) {
@@ -84,6 +84,7 @@ uint32_t build_source(struct build *b, uint32_t graph_value, const struct progra
     v.tensor.n_dims = t->shape.n_dims;
     memcpy(v.tensor.shape, t->shape.dim, sizeof v.tensor.shape);
     if (v.tensor.step[0] + v.tensor.step[1] + v.tensor.step[2] == 0) {
+        v.tensor.step[0] = (uint64_t)v.rows * v.cols;
         v.tensor.step[1] = v.cols;
         v.tensor.step[2] = 1;
     }
@@ -122,6 +123,11 @@ static struct program_value spread_home(const struct build *b, const struct prog
     return v;
 }
 
+uint32_t build_spread(struct build *b, uint32_t graph_value, const struct program_value *like) {
+    const struct program_value home = spread_home(b, like, like->rows);
+    return build_source(b, graph_value, &home);
+}
+
 uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_value,
                      const struct program_value *want, bool direct) {
     const uint32_t value = resolve(b, graph_value);
@@ -137,7 +143,7 @@ uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_
             return build_source(b, value, &v);
         }
         const struct program_value home = spread_home(b, want, rows);
-        from = (struct held){build_source(b, value, &home), program_map_identity()};
+        from = (struct held){build_source(b, value, &home), program_map_identity(), false};
     }
     if (spread) {
         from.map.inner[1] = rows;
@@ -172,7 +178,7 @@ static bool build_gelu(struct build *b, const struct graph_op *op) {
     const struct program_op gelu = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_GELU,
                                     .operation = op->name, .reason = "operator", .n_inputs = 1,
                                     .inputs = {in->value}};
-    b->held[op->results[0]] = (struct held){build_compute(b, &gelu, &v), in->map};
+    b->held[op->results[0]] = (struct held){build_compute(b, &gelu, &v), in->map, in->swapped};
     return true;
 }
 
@@ -245,9 +251,21 @@ static bool build_add(struct build *b, const struct graph_op *op) {
 static bool build_view(struct build *b, const struct graph_op *op) {
     const struct held *in = &b->held[resolve(b, op->operands[0])];
     const struct graph_shape *x = &b->g->values[op->operands[0]].shape;
+    const struct graph_attrs *a = &op->attrs;
+    if (b->held[op->results[0]].value != PROGRAM_NONE) return true; /* a product holds this window */
     if (in->value == PROGRAM_NONE) return plan_refuse(op, "a view of a host tensor is not supported yet", b->error);
     struct held y = *in;
-    const struct graph_attrs *a = &op->attrs;
+    if (in->swapped) { /* values: (b*n + h, s, d) <- image b, row h*D + d, column s */
+        if (op->kind != GRAPH_SPLIT || x->n_dims != 3 || a->axis != 2 || a->into != 0)
+            return plan_refuse(op, "only heads of an attention's values are supported", b->error);
+        y.map = (struct program_map){.inner = {a->count, UINT32_MAX, UINT32_MAX}};
+        y.map.outer_to[0][0] = 1;
+        y.map.inner_to[0][1] = (int32_t)(x->dim[2] / a->count);
+        y.map.inner_to[1][2] = 1;
+        y.map.inner_to[2][1] = 1;
+        b->held[op->results[0]] = y;
+        return true;
+    }
     if (op->kind == GRAPH_SLICE) {
         if (a->axis + 1 != x->n_dims || !is_identity(&in->map))
             for (uint32_t i = 0; i < 3; i++)
@@ -326,8 +344,11 @@ static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
     const uint32_t number = (uint32_t)(op - b->g->ops);
     switch (op->kind) {
     case GRAPH_GEMM:
-        return build_gemm(b, &b->order->gemms[b->order->gemm_of[number]],
-                          &b->chosen[b->order->gemm_of[number]]);
+        for (uint32_t i = b->order->gemm_of[number];
+             i < b->order->n_gemms && b->order->gemms[i].op == number; i++)
+            if (!build_gemm(b, &b->order->gemms[i], &b->chosen[i])) return false;
+        return true;
+    case GRAPH_ATTENTION: return build_attention(b, op);
     case GRAPH_GELU: return build_gelu(b, op);
     case GRAPH_ADD: return build_add(b, op);
     case GRAPH_LAYER_NORM: return build_norm(b, op);
@@ -376,10 +397,13 @@ static struct program *build_pass(struct build *b) {
     b->p = program_new(g->name, b->o->n_tiles);
     b->held = arena_new_array(b->p->arena, struct held, g->n_values);
     b->repeat = PROGRAM_NONE;
+    b->ones = PROGRAM_NONE;
+    b->cast = arena_new_array(b->p->arena, uint32_t, g->n_values);
+    memset(b->cast, 0xff, g->n_values * sizeof *b->cast);
     b->iterated = g_array_new(FALSE, FALSE, sizeof(struct program_iterated));
     b->names = g_hash_table_new(g_str_hash, g_str_equal);
     for (uint32_t i = 0; i < g->n_values; i++)
-        b->held[i] = (struct held){PROGRAM_NONE, program_map_identity()};
+        b->held[i] = (struct held){PROGRAM_NONE, program_map_identity(), false};
     uint32_t at = 0;
     const bool ok = build_ops(b, &at, GRAPH_NONE) && mark_outputs(b);
     g_array_free(b->iterated, TRUE);

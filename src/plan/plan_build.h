@@ -9,6 +9,7 @@
 struct held {
     uint32_t value; /* PROGRAM_NONE: not made yet (a source) */
     struct program_map map;
+    bool swapped; /* rows are the program value's columns: attention's values */
 };
 
 struct build {
@@ -18,6 +19,8 @@ struct build {
     const struct graph *g;
     struct program *p;
     struct held *held;  /* by graph value */
+    uint32_t *cast;     /* by graph value: its F8 form, or PROGRAM_NONE */
+    uint32_t ones;      /* 32 ones on every tile, or PROGRAM_NONE */
     uint32_t repeat;    /* of the program, whose body is open; PROGRAM_NONE outside */
     uint32_t count;     /* of that repeat */
     GArray *iterated;   /* program_iterated of that repeat */
@@ -49,6 +52,9 @@ uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_
                      const struct program_value *want, bool direct);
 uint32_t build_compute(struct build *b, const struct program_op *op, const struct program_value *v);
 
+/* A host tensor stored once, evenly spread over the tiles; shape and format of *like. */
+uint32_t build_spread(struct build *b, uint32_t graph_value, const struct program_value *like);
+uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
 bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
 bool build_attention(struct build *b, const struct graph_op *op);
 

@@ -28,12 +28,20 @@ static void own_boxes(const struct plan_gemm *m, const struct plan_candidate *c,
     l->window_cols = columns;
 }
 
-/* A computed left operand in F8: F16 boxes on the readers, cast there, then multicast. */
-static uint32_t left_cast(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c,
-                          const struct program_value *want) {
+/* The graph's left operand in F8: F16 boxes on the tiles that read them, cast there. Products that read
+ * the same value share it. */
+uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
     const struct graph_op *op = &b->g->ops[m->op];
-    struct program_value f8 = *want, f16;
-    own_boxes(m, c, &f8.layout);
+    const uint32_t value = plan_resolve(b->g, m->left);
+    if (b->cast[value] != PROGRAM_NONE) return b->cast[value];
+    struct program_value f8 = left_layout(b, m, c), f16;
+    if (m->swapped) { /* its columns are what a normal product has as rows */
+        f8.rows = m->batch * m->columns;
+        build_axis(&f8.layout, PROGRAM_ROWS, c->c, c->stride_c);
+        build_axis(&f8.layout, PROGRAM_REPLICA, 1, 0);
+    } else {
+        own_boxes(m, c, &f8.layout);
+    }
     f8.name = arena_printf(b->p->arena, "%s.cast", op->name);
     f16 = f8;
     f16.name = arena_printf(b->p->arena, "%s.boxes", op->name);
@@ -43,8 +51,16 @@ static uint32_t left_cast(struct build *b, const struct plan_gemm *m, const stru
     const uint32_t in = build_place(b, op, m->left, &f16, false);
     const struct program_op cast = {.compute = PROGRAM_CAST, .operation = op->name, .reason = "cast",
                                     .n_inputs = 1, .inputs = {in}};
-    const struct held from = {build_compute(b, &cast, &f8), program_map_identity()};
-    return c->c == 1 ? from.value : build_copy(b, op, "gather", &from, want);
+    b->cast[value] = build_compute(b, &cast, &f8);
+    return b->cast[value];
+}
+
+static uint32_t left_cast(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c,
+                          const struct program_value *want) {
+    const struct held from = {build_f8(b, m, c), program_map_identity(), false};
+    const struct program_layout *l = &b->p->values[from.value].layout;
+    if (memcmp(l, &want->layout, sizeof *l) == 0) return from.value;
+    return build_copy(b, &b->g->ops[m->op], "gather", &from, want);
 }
 
 static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
@@ -61,7 +77,7 @@ static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
     const uint64_t rows32 = (uint64_t)(m->rows / c->r) * (ceil_div_u32(m->inner, plan_group(m)) / c->k);
     build_axis(&home.layout, PROGRAM_REPLICA, 1, 0);
     build_axis(&home.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->c), c->stride_c);
-    const struct held from = {build_source(b, m->left, &home), program_map_identity()};
+    const struct held from = {build_source(b, m->left, &home), program_map_identity(), false};
     if (m->format == PROGRAM_F16 && b->repeat == PROGRAM_NONE)
         b->held[plan_resolve(b->g, m->left)] = from;
     return build_copy(b, op, "gather", &from, &v);
@@ -80,7 +96,7 @@ static uint32_t right_operand(struct build *b, const struct plan_gemm *m,
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_REPLICA, c->r, c->stride_r);
     struct program_value home = v;
-    home.tensor.step[1] = m->transpose_right ? 1 : m->columns;
+    home.tensor.step[1] = m->transpose_right ? 1 : m->width;
     home.tensor.step[2] = m->transpose_right ? m->inner : 1;
     build_axis(&home.layout, PROGRAM_REPLICA, 1, 0);
     if (c->r == 1) return build_source(b, m->right, &home);
@@ -89,7 +105,7 @@ static uint32_t right_operand(struct build *b, const struct plan_gemm *m,
     build_axis(&home.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->r), c->stride_r);
     if (c->home == PLAN_HOME_INSIDE) home.inside = b->p->n_values + 1; /* the copy's output */
     else home.layout.memory = PROGRAM_ANY;
-    const struct held from = {build_source(b, m->right, &home), program_map_identity()};
+    const struct held from = {build_source(b, m->right, &home), program_map_identity(), false};
     return build_copy(b, op, "coefficients", &from, &v);
 }
 
@@ -105,7 +121,77 @@ static uint32_t bias_operand(struct build *b, const struct plan_gemm *m, const s
     return build_source(b, m->bias, &v);
 }
 
+/* Rows are columns of the parameter: home in windows on its readers. */
+static uint32_t swapped_left(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+    struct program_value v = left_layout(b, m, c), home = v;
+    home.tensor.offset = m->first;
+    home.tensor.step[1] = 1;
+    home.tensor.step[2] = m->width;
+    if (c->c == 1) return build_source(b, m->right, &home);
+    const uint64_t rows32 = (uint64_t)(m->rows / c->r) * (ceil_div_u32(m->inner, plan_group(m)) / c->k);
+    build_axis(&home.layout, PROGRAM_REPLICA, 1, 0);
+    build_axis(&home.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->c), c->stride_c);
+    const struct held from = {build_source(b, m->right, &home), program_map_identity(), false};
+    return build_copy(b, &b->g->ops[m->op], "coefficients", &from, &v);
+}
+
+/* The graph's left operand as coefficients: one matrix of columns for each image. */
+static uint32_t swapped_right(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+    const struct graph_op *op = &b->g->ops[m->op];
+    const uint8_t memory = c->interleaved ? PROGRAM_INTERLEAVED : PROGRAM_STANDARD;
+    struct program_value v = {.name = arena_printf(b->p->arena, "%s.columns", op->name),
+                              .batch = m->batch, .rows = m->columns, .cols = m->inner,
+                              .inside = PROGRAM_NONE,
+                              .layout = build_layout(m->format, PROGRAM_COEFF_T, memory)};
+    build_axis(&v.layout, PROGRAM_ROWS, c->c, c->stride_c);
+    build_axis(&v.layout, PROGRAM_COLS, c->k, c->stride_k);
+    build_axis(&v.layout, PROGRAM_REPLICA, c->r, c->stride_r);
+    struct held from = b->held[plan_resolve(b->g, m->left)];
+    if (m->format != PROGRAM_F16) {
+        v.layout.exponent = (int8_t)b->o->fp8_exponent;
+        from.value = build_f8(b, m, c);
+    } else if (from.value == PROGRAM_NONE) {
+        struct program_value like = left_layout(b, m, c); /* any even spread serves */
+        like.rows = m->batch * m->columns;
+        from.value = build_spread(b, m->left, &like);
+    }
+    from.map.inner_to[0][0] = 0;
+    from.map.inner_to[0][1] = (int32_t)m->columns; /* image i begins at row i * columns */
+    return build_copy(b, op, "gather", &from, &v);
+}
+
+static bool build_swapped(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+    const struct graph_op *op = &b->g->ops[m->op];
+    const char *name = b->g->values[m->result].name;
+    const uint32_t left = swapped_left(b, m, c), right = swapped_right(b, m, c);
+    struct program_value v = {.name = arena_printf(b->p->arena, "%s.partial", name), .batch = m->batch,
+                              .rows = m->rows, .cols = m->columns, .inside = PROGRAM_NONE,
+                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED)};
+    build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
+    build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
+    build_axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);
+    const struct program_op product = {.compute = PROGRAM_PRODUCT, .operation = op->name,
+                                       .reason = "operator", .n_inputs = 2, .inputs = {left, right}};
+    uint32_t result = build_compute(b, &product, &v);
+    if (c->k > 1) {
+        build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
+        build_axis(&v.layout, PROGRAM_WINDOW, c->k, c->stride_k);
+        v.layout.memory = PROGRAM_ANY;
+        v.name = name;
+        const struct program_op sum = {.compute = PROGRAM_SUM, .operation = op->name,
+                                       .reason = "reduction", .n_inputs = 1, .inputs = {result}};
+        result = build_compute(b, &sum, &v);
+    }
+    struct program_map map = {.inner = {UINT32_MAX, m->columns, UINT32_MAX}};
+    map.outer_to[1][0] = 1; /* row i * columns + t, column j: image i, row j, column t */
+    map.inner_to[1][2] = 1;
+    map.inner_to[2][1] = 1;
+    b->held[m->result] = (struct held){result, map, true};
+    return true;
+}
+
 bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+    if (m->swapped) return build_swapped(b, m, c);
     const struct graph_op *op = &b->g->ops[m->op];
     const char *name = b->g->values[m->result].name;
     const uint32_t left = left_operand(b, m, c), right = right_operand(b, m, c);

@@ -32,6 +32,12 @@ struct find {
     uint32_t *n_uses;     /* by graph value */
     uint32_t *position;   /* by graph value: of its definition in p->ops; 0 = before all */
     uint32_t *product_of; /* by graph value */
+    struct values_of *values; /* by graph operation (gemm): the part of its result that is only an
+                               * attention's values */
+};
+struct values_of {
+    bool found;
+    uint32_t first, result; /* first column; graph value that holds them */
 };
 
 static void list_block(struct find *f, uint32_t block, uint32_t repeat) {
@@ -126,6 +132,78 @@ static uint64_t leading(const struct graph_shape *s) {
     return n;
 }
 
+static const struct graph_op *maker(const struct find *f, uint32_t value) {
+    const struct graph_value *v = &f->g->values[value];
+    return v->kind == GRAPH_RESULT ? &f->g->ops[v->op] : NULL;
+}
+
+/* All other readers of `base` are windows of its last axis that end at or before `first`. */
+static bool others_before(const struct find *f, uint32_t base, uint32_t first) {
+    const uint32_t last = f->g->values[base].shape.n_dims - 1;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->p->n_ops; i++) {
+        const struct graph_op *op = &f->g->ops[f->p->ops[i]];
+        for (uint32_t k = 0; k < op->n_operands; k++) {
+            if (op->operands[k] != base) continue;
+            if (op->kind != GRAPH_SLICE || op->attrs.axis != last) return false;
+            n += op->attrs.start == first || op->attrs.start + op->attrs.width <= first;
+        }
+    }
+    return n == f->n_uses[base];
+}
+
+/* Follows the values of an attention back to the product that makes them: heads, then at will a window
+ * and a bias. Nothing found: the values need a computed transposition, which build_attention refuses. */
+static void find_values(struct find *f, const struct graph_op *attention) {
+    struct plan_value_bias *bias = &f->p->value_bias[attention - f->g->ops];
+    const struct graph_op *split = maker(f, attention->operands[2]);
+    *bias = (struct plan_value_bias){GRAPH_NONE, 0};
+    if (!split || split->kind != GRAPH_SPLIT || f->n_uses[attention->operands[2]] != 1) return;
+    struct values_of found = {true, 0, split->operands[0]};
+    if (f->n_uses[found.result] != 1) return;
+    const struct graph_op *op = maker(f, found.result);
+    uint32_t base = found.result;
+    if (op && op->kind == GRAPH_SLICE) {
+        const struct graph_shape *s = &f->g->values[op->operands[0]].shape;
+        base = op->operands[0];
+        found.first = op->attrs.start;
+        if (op->attrs.axis + 1 != s->n_dims || found.first + op->attrs.width != s->dim[s->n_dims - 1] ||
+            !others_before(f, base, found.first))
+            return;
+        op = maker(f, base);
+    }
+    const struct graph_op *add = NULL;
+    if (op && op->kind == GRAPH_ADD) {
+        add = op;
+        op = maker(f, add->operands[0]);
+        const struct graph_shape *b = &f->g->values[add->operands[1]].shape;
+        if (b->n_dims != 1 || !is_parameter(f->g, add->operands[1]) || f->n_uses[add->operands[0]] != 1)
+            return;
+    }
+    if (!op || op->kind != GRAPH_GEMM || op->attrs.transpose_right) return;
+    if (add) *bias = (struct plan_value_bias){add->operands[1], found.first};
+    if (add && found.first == 0) f->p->fused[add - f->g->ops] = true;
+    f->values[op - f->g->ops] = found;
+}
+
+/* The columns from values->first on as a product of their own, transposed. */
+static void add_swapped(struct find *f, const struct plan_gemm *m, const struct values_of *values) {
+    const struct graph_shape *s = &f->g->values[m->left].shape;
+    struct plan_gemm *x = &f->p->gemms[f->p->n_gemms++];
+    *x = *m;
+    x->swapped = true;
+    x->first = values->first;
+    x->rows = m->width - values->first;
+    x->batch = s->n_dims > 2 ? s->dim[0] : 1;
+    x->columns = m->rows / x->batch;
+    x->result = values->result;
+    x->source = PROGRAM_NONE;
+    x->free_input = false;
+    x->epilogue = 0;
+    x->n_pointwise = 0;
+    x->constraint = (struct plan_constraint){.memory = PROGRAM_ANY};
+}
+
 static bool find_gemm(struct find *f, uint32_t at) {
     const struct graph *g = f->g;
     const struct graph_op *op = &g->ops[f->p->ops[at]];
@@ -150,9 +228,21 @@ static bool find_gemm(struct find *f, uint32_t at) {
     for (uint32_t i = 0; i < f->o->n_constraints; i++)
         if (f->o->constraints[i].op == at) m->constraint = f->o->constraints[i];
     if (!check_constraint(f, op, &m->constraint)) return false;
-    fuse_all(f, m, at);
+    m->width = m->columns;
+    m->batch = 1;
+    const struct values_of *values = &f->values[f->p->ops[at]];
     f->p->gemm_of[f->p->ops[at]] = f->p->n_gemms;
+    if (values->found && values->first == 0) {
+        const struct plan_gemm whole = *m;
+        add_swapped(f, &whole, values);
+        return true;
+    }
+    fuse_all(f, m, at);
     f->product_of[m->result] = f->p->n_gemms++;
+    if (values->found) {
+        m->columns = values->first;
+        add_swapped(f, m, values);
+    }
     return true;
 }
 
@@ -167,6 +257,8 @@ static bool check_constraints(const struct find *f) {
 }
 
 static bool find_all(struct find *f) {
+    for (uint32_t i = 0; i < f->p->n_ops; i++)
+        if (f->g->ops[f->p->ops[i]].kind == GRAPH_ATTENTION) find_values(f, &f->g->ops[f->p->ops[i]]);
     for (uint32_t i = 0; i < f->p->n_ops; i++) {
         const struct graph_op *op = &f->g->ops[f->p->ops[i]];
         if (f->p->fused[f->p->ops[i]]) continue;
@@ -187,9 +279,11 @@ bool plan_find(struct plan_order *p, const struct graph *g, const struct plan_op
     p->ops = arena_new_array(arena, uint32_t, g->n_ops + 1);
     p->repeat_of = arena_new_array(arena, uint32_t, g->n_ops + 1);
     p->fused = arena_new_array(arena, bool, g->n_ops + 1);
-    p->gemms = arena_new_array(arena, struct plan_gemm, g->n_ops + 1);
+    p->gemms = arena_new_array(arena, struct plan_gemm, 2 * g->n_ops + 1);
     p->gemm_of = arena_new_array(arena, uint32_t, g->n_ops + 1);
     memset(p->gemm_of, 0xff, g->n_ops * sizeof *p->gemm_of);
+    p->value_bias = arena_new_array(arena, struct plan_value_bias, g->n_ops + 1);
+    f.values = arena_new_array(arena, struct values_of, g->n_ops + 1);
     f.n_uses = arena_new_array(arena, uint32_t, g->n_values + 1);
     f.position = arena_new_array(arena, uint32_t, g->n_values + 1);
     f.product_of = arena_new_array(arena, uint32_t, g->n_values + 1);

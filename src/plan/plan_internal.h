@@ -18,6 +18,10 @@ struct plan_gemm {
                                * PROGRAM_NONE */
     bool free_input;          /* the host writes the left operand where it is read */
     bool transpose_right;
+    bool swapped;             /* rows are the parameter's columns, columns the left operand's rows: the
+                               * result is held transposed, as attention wants its values */
+    uint32_t first, width;    /* columns [first, ..) of a parameter `width` wide */
+    uint32_t batch;           /* swapped: column matrices (images), columns each; else 1 */
     bool repeated;            /* in the body of a repeat: its coefficients are a sequence */
     uint8_t format;           /* enum program_format of the operands */
     uint8_t epilogue;         /* enum program_epilogue */
@@ -69,6 +73,12 @@ uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidat
 /* Receive slots of the in-phase when the left operand takes `left` of them. */
 uint64_t plan_in_items(const struct plan_candidate *c, uint64_t left);
 
+/* Bias of attention's values, added to its result (the probabilities of a row sum to one). */
+struct plan_value_bias {
+    uint32_t value; /* graph value, GRAPH_NONE = none */
+    uint32_t first; /* element of it where the values' columns begin */
+};
+
 /* The operations of a graph in program order, bodies of repeats in place. */
 struct plan_order {
     const struct graph *g;
@@ -77,7 +87,9 @@ struct plan_order {
     bool *fused;            /* by graph operation: part of a product's epilogue */
     uint32_t n_gemms;
     struct plan_gemm *gemms; /* in program order */
-    uint32_t *gemm_of;      /* by graph operation: index into gemms, or PROGRAM_NONE */
+    uint32_t *gemm_of;      /* by graph operation: index into gemms, or PROGRAM_NONE; products of one
+                             * operation follow each other */
+    struct plan_value_bias *value_bias; /* by graph operation (attention) */
 };
 bool plan_find(struct plan_order *p, const struct graph *g, const struct plan_options *o,
                struct arena *arena, GError **error);

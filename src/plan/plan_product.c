@@ -152,7 +152,9 @@ static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
         c->pointwise_cycles = m->n_pointwise * kernel_cycles(&gelu);
     }
     c->convert_cycles = conversion_cycles(m, c);
-    const uint64_t items = plan_in_items(c, m->free_input ? 0 : left_items(c));
+    uint64_t items = plan_in_items(c, m->free_input ? 0 : left_items(c));
+    if (m->swapped) /* the parameter is the left operand, what is computed the right one */
+        items = (c->c > 1 ? left_items(c) : 0) + c->right_bytes / (c->pair_rows ? 8 : 4);
     c->in_cycles = plan_phase_cycles(items, UINT32_MAX) + c->convert_cycles;
     c->fixed_cycles =
         c->product_cycles + c->partial_cycles + c->reduce_cycles + c->pointwise_cycles;
@@ -187,10 +189,10 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
     const uint32_t column_groups = ceil_div_u32(m->columns, 16);
     struct plan_candidate x = {.r = r, .c = c, .k = k,
                                .local_rows = ceil_div_u32(m->rows, r),
-                               .local_columns = 16 * ceil_div_u32(column_groups, c),
+                               .local_columns = 16 * ceil_div_u32(column_groups, c) * m->batch,
                                .local_inner = group * ceil_div_u32(inner_groups, k)};
     /* Every tile of a result block owns a window of at least one 32-byte row. */
-    const uint64_t rows32 = (uint64_t)(m->rows / r) * (column_groups / c);
+    const uint64_t rows32 = (uint64_t)(m->rows / r) * (column_groups / c) * m->batch;
     if (rows32 < k) return;
     if (m->constraint.column_block && m->constraint.column_block != x.local_columns) return;
     for (uint32_t variant = 0; variant < 8; variant++) {
@@ -199,7 +201,7 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
         x.interleaved = !(variant & 4);
         if (rows_fast && (r % 2 || r == 1)) continue;
         if (x.home == PLAN_HOME_APART && r == 1) continue;
-        if (x.home == PLAN_HOME_INSIDE && r > 1 && m->repeated) continue;
+        if (x.home == PLAN_HOME_INSIDE && r > 1 && (m->repeated || m->swapped)) continue;
         if (m->constraint.memory == PROGRAM_STANDARD && x.interleaved) continue;
         if (m->constraint.memory == PROGRAM_INTERLEAVED && !x.interleaved) continue;
         map_tiles(m, &x, rows_fast);

@@ -129,7 +129,9 @@ struct program_op {
     const char *operation; /* graph operation: provenance */
     const char *reason;    /* "operator", "copy", "gather", "reduction", "cast" */
     uint32_t output;       /* PROGRAM_NONE for a repeat */
-    uint32_t n_inputs, inputs[PROGRAM_MAX_INPUTS]; /* product: left, right */
+    /* Product: left, right. Sum: partials, bias, residual as far as asked for. Copy: source and, at
+     * will, a value of 32 equal elements on every tile that fills the destination's last column. */
+    uint32_t n_inputs, inputs[PROGRAM_MAX_INPUTS];
     uint32_t passes;       /* PRODUCT: over its rows; 1 = all at once */
     float real;            /* KERNEL: epsilon or scale */
     struct program_map map; /* COPY */

@@ -201,7 +201,7 @@ static bool parse_op(struct parser *s, uint32_t repeat) {
         !read_word(s, PROGRAM_KERNEL_TEXT, PROGRAM_N_KERNELS, &op.kernel))
         return false;
     if (!read_value(s, &op.output) || !expect(s, "=")) return false;
-    for (bool more = true; more;) {
+    for (bool more = s->at < s->n && strcmp(s->words[s->at], "for") != 0; more;) {
         if (op.n_inputs == PROGRAM_MAX_INPUTS) return fail(s, "fewer inputs");
         more = g_str_has_suffix(word(s), ",");
         if (!read_value(s, &op.inputs[op.n_inputs++])) return false;

@@ -194,7 +194,7 @@ static bool check_sum(struct check *c, const struct program_op *op) {
     if ((p->layout.count[PROGRAM_PARTIAL] < 2 && !op->epilogue) ||
         o->layout.count[PROGRAM_PARTIAL] != 1)
         return bad_op(c, op, "a sum needs partials or an epilogue and leaves no partials");
-    if (o->layout.window_rows) return bad_op(c, op, "a sum's windows are linear");
+    if (o->layout.window_cols > 1) return bad_op(c, op, "a sum's windows are linear or rows");
     if (!check_epilogue(c, op)) return false;
     if (p->layout.count[PROGRAM_PARTIAL] == 1) return check_same_place(c, op, o, p);
     if (p->layout.count[PROGRAM_WINDOW] * p->layout.count[PROGRAM_REPLICA] != 1)
@@ -202,10 +202,40 @@ static bool check_sum(struct check *c, const struct program_op *op) {
     return true;
 }
 
+/* The last column is divided by and left out. */
+static bool check_normalise(struct check *c, const struct program_op *op, const struct program_value *o,
+                            const struct program_value *x) {
+    const uint32_t pad = o->layout.pad[2];
+    if (o->cols + 1 != x->cols || ceil_div_u32(o->cols, pad) != ceil_div_u32(x->cols, pad) ||
+        o->layout.count[PROGRAM_COLS] != 1 || !same_axis(o, 0, x, 0) || !same_axis(o, 1, x, 1) ||
+        memcmp(&o->layout, &x->layout, sizeof o->layout) != 0)
+        return bad_op(c, op, "the input has one column more in the same panels and the same layout");
+    return true;
+}
+
+/* Two columns per column part of the input, on the same tiles. */
+static bool check_row_max(struct check *c, const struct program_op *op, const struct program_value *o,
+                          const struct program_value *x) {
+    if (o->cols != 2 * x->layout.count[PROGRAM_COLS] || o->layout.order != PROGRAM_ROW_MAJOR ||
+        !same_axis(o, 0, x, 0) || o->rows != x->rows || o->layout.base != x->layout.base ||
+        memcmp(o->layout.count, x->layout.count, sizeof o->layout.count) != 0 ||
+        memcmp(o->layout.stride, x->layout.stride, sizeof o->layout.stride) != 0)
+        return bad_op(c, op, "maxima are two columns for each column part of the input");
+    return true;
+}
+
 static bool check_kernel(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
+    if (op->kernel == PROGRAM_KERNEL_ONES) {
+        if (op->n_inputs || o->batch * o->rows != 1 || o->cols != 32 ||
+            o->layout.order != PROGRAM_AMP_LEFT || o->layout.format != PROGRAM_F16)
+            return bad_op(c, op, "ones are one row of 32 columns");
+        return true;
+    }
     if (op->n_inputs < 1) return bad_op(c, op, "a kernel needs an input");
     const struct program_value *x = &c->p->values[op->inputs[0]];
+    if (op->kernel == PROGRAM_KERNEL_NORMALISE) return check_normalise(c, op, o, x);
+    if (op->kernel == PROGRAM_KERNEL_ROW_MAX) return check_row_max(c, op, o, x);
     return check_same_place(c, op, o, x);
 }
 
@@ -229,7 +259,7 @@ static bool check_cast(struct check *c, const struct program_op *op) {
 }
 
 static bool check_copy(struct check *c, const struct program_op *op) {
-    if (op->n_inputs != 1) return bad_op(c, op, "a copy has one input");
+    if (op->n_inputs != 1 && op->n_inputs != 2) return bad_op(c, op, "a copy has one input or two");
     const struct program_value *o = &c->p->values[op->output], *x = &c->p->values[op->inputs[0]];
     if (o->layout.count[PROGRAM_PARTIAL] != 1 || x->layout.count[PROGRAM_PARTIAL] != 1)
         return bad_op(c, op, "partials are not copied");

@@ -72,6 +72,8 @@ static void check(const struct graph *g, const struct plan_options *o, struct li
         GString *text = g_string_new(NULL);
         graph_print(g, text);
         program_print(plan.program, text);
+        struct tile_graph *shown = NULL;
+        if (lower_program(plan.program, NULL, &shown, NULL)) tg_print(shown, text);
         g_printerr("%s", text->str);
         g_string_free(text, TRUE);
     }
@@ -151,8 +153,83 @@ static void test_encoder_mlp(void) {
     }
 }
 
+static void test_attention_smoke(void) {
+    static const uint32_t TILES[] = {1, 3, 7, 64, 1472};
+    for (uint32_t i = 0; i < ARRAY_LEN(TILES); i++) {
+        struct graph_workload_options w;
+        graph_workload_defaults(&w);
+        struct graph *g = graph_workload_build("attention-smoke", &w, NULL);
+        struct plan_options o;
+        plan_options_defaults(&o);
+        o.n_tiles = TILES[i];
+        check(g, &o, (struct limits){0.004f, 0});
+        graph_free(g);
+    }
+}
+
+static void test_random_attention(void) {
+    static const uint32_t TILES[] = {1, 2, 5, 16, 64};
+    const char *one = g_getenv("SEED");
+    const uint64_t first = one ? g_ascii_strtoull(one, NULL, 10) : 1;
+    for (uint64_t seed = first; seed < first + (one ? 1 : 40); seed++) {
+        g_test_message("SEED=%" G_GUINT64_FORMAT, seed);
+        state = seed << 16;
+        const uint32_t batch = 1 + roll(5), rows = 1 + roll(40), keys = 1 + roll(100);
+        const uint32_t width = 2 * (1 + roll(40)), out = 2 * (1 + roll(40));
+        char *text = g_strdup_printf("graph a\n%%q = input [%u, %u, %u] fill normal 1 0\n"
+                                     "%%k = input [%u, %u, %u] fill normal 1 0\n"
+                                     "%%v = input [%u, %u, %u] fill normal 1 0\n"
+                                     "%%y = attention %%q, %%k, %%v\noutput %%y\n",
+                                     batch, rows, width, batch, keys, width, batch, keys,
+                                     out % 16 ? out : out + 2);
+        struct graph *g = parse(text);
+        g_free(text);
+        struct plan_options o;
+        plan_options_defaults(&o);
+        o.n_tiles = TILES[roll(ARRAY_LEN(TILES))];
+        check(g, &o, (struct limits){0.01f, 0.01f});
+        graph_free(g);
+    }
+}
+
+static void test_small_vit(void) {
+    for (uint32_t variant = 0; variant < 8; variant++) {
+        struct graph_workload_options w;
+        graph_workload_defaults(&w);
+        w.vit_small = true;
+        w.fuse_qkv = variant & 1;
+        w.vit_batch = 1 + (variant >> 1 & 1);
+        w.vit_layers = 1 + (variant & 1);
+        struct graph *g = graph_workload_build("siglip-vit-benchmark", &w, NULL);
+        struct plan_options o;
+        plan_options_defaults(&o);
+        o.n_tiles = 64;
+        o.inputs_once = true;
+        o.fp8 = variant & 4;
+        if (g_getenv("OUT")) graph_add_output(g, g->outputs[0]), g->outputs[0].value = graph_find_value(g, g_getenv("OUT"));
+        check(g, &o, o.fp8 ? (struct limits){0.3f, 0.1f} : (struct limits){0.03f, 0.02f});
+        graph_free(g);
+    }
+}
+
+static void test_file(void) {
+    char *text = NULL;
+    g_assert_true(g_file_get_contents(g_getenv("GRAPH"), &text, NULL, NULL));
+    struct graph *g = parse(text);
+    struct plan_options o;
+    plan_options_defaults(&o);
+    o.n_tiles = 64;
+    check(g, &o, (struct limits){0.03f, 0.02f});
+    graph_free(g);
+    g_free(text);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/plan/encoder_mlp", test_encoder_mlp);
+    g_test_add_func("/plan/attention_smoke", test_attention_smoke);
+    g_test_add_func("/plan/random_attention", test_random_attention);
+    g_test_add_func("/plan/small_vit", test_small_vit);
+    if (g_getenv("GRAPH")) g_test_add_func("/plan/file", test_file);
     return g_test_run();
 }
