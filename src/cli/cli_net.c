@@ -236,6 +236,8 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
         ret->package = g_steal_pointer(&r.package);
         ret->plan = g_steal_pointer(&text);
         ret->rank = o->rank;
+        ret->precision = plan.precision;
+        ret->program = g_steal_pointer(&plan.program);
     } else if (ok && ret->report == NULL) {
         ret->report = g_steal_pointer(&r.report);
         ret->report_json = g_steal_pointer(&r.report_json);
@@ -243,7 +245,7 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
     *ret_more = ok && ret->package == NULL;
     compile_result_free(&r);
     if (g != NULL) tile_graph_free(g);
-    program_free(plan.program);
+    if (plan.program != NULL) program_free(plan.program);
     g_free(text);
     return ok;
 }
@@ -267,6 +269,7 @@ void cli_built_clear(struct cli_built *b) {
     g_free(b->report);
     g_free(b->report_json);
     g_free(b->plan);
+    if (b->program != NULL) program_free(b->program);
     *b = (struct cli_built){0};
 }
 

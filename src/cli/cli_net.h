@@ -37,6 +37,8 @@ struct cli_built {
     char *plan;              /* chosen grids, one line each */
     double seconds;          /* from graph to package */
     uint32_t rank;           /* 0: the planner's best plan was accepted */
+    struct program *program; /* the accepted plan's; holds the arrays of `precision` */
+    struct reference_precision precision; /* what the reference is to round */
 };
 /* Plans, lowers, compiles; takes the next plan when one turns out not to fit. */
 bool cli_net_compile(const struct cli_net *n, struct cli_built *ret, GError **error);

@@ -158,14 +158,11 @@ static double product_bound(const struct e2e *e, const struct source *s) {
 
 static bool run_reference(struct e2e *e, struct source *s, bool device_precision,
                           struct num_report *report, GError **error) {
-    struct reference_op *ops = g_new0(struct reference_op, e->net.graph->n_ops + 1);
-    const struct reference_precision precision = {.n_ops = e->net.graph->n_ops, .ops = ops};
-    const struct reference_options o = {.precision = device_precision ? &precision : NULL,
+    const struct reference_options o = {.precision = device_precision ? &e->built.precision : NULL,
                                         .source = source_values, .source_user = s};
     struct reference *r = reference_run(e->net.graph, &o, error);
     const bool ok = r != NULL && compare_outputs(e, r, report, error);
     reference_free(r);
-    g_free(ops);
     return ok;
 }
 
