@@ -7,7 +7,7 @@
 
 struct solve_options {
     gint64 steps;
-    int capacity, threads, tiles;
+    int capacity, threads, tiles, example;
     gboolean json, constructive, check;
     char *page, *output;
 };
@@ -24,6 +24,7 @@ static bool is_database(const char *path) {
 static struct place_problem *read_problem(const struct solve_options *o, const char *path,
                                           uint32_t **ret_map, GError **error) {
     *ret_map = NULL;
+    if (path == NULL) return place_example_encoder((uint32_t)o->example, 1);
     if (is_database(path)) return place_file_read(path, ret_map, error);
     return place_csv_read(path, (uint32_t)o->capacity, error);
 }
@@ -68,6 +69,20 @@ static int check_map(const char *path, const struct place_problem *p, const uint
     return ok ? CLI_OK : CLI_CHECK_FAILED;
 }
 
+static bool usage_ok(const struct solve_options *o, int argc, const char *path) {
+    const char *why = NULL;
+    if (argc > 2 || (path == NULL) == (o->example == 0)) why = "needs one FILE or --example N";
+    else if (o->example < 0 || o->example > TARGET_N_TILES) why = "--example: 1 to 1,472 tiles";
+    else if (o->capacity < 0 || o->threads < 0 || o->tiles < 0 || o->steps < 0)
+        why = "numbers must not be negative";
+    else if (o->check && path == NULL) why = "--check needs a FILE";
+    else if (path != NULL && o->capacity == 0 && !is_database(path))
+        why = "FILE is no problem file; a CSV needs --capacity N";
+    if (why != NULL)
+        fprintf(stderr, "ipu-stack placement-solve: %s; see ipu-stack placement-solve --help\n", why);
+    return why == NULL;
+}
+
 int cmd_placement_solve(int argc, char **argv) {
     struct solve_options o = {.tiles = 1};
     const GOptionEntry entries[] = {
@@ -76,6 +91,8 @@ int cmd_placement_solve(int argc, char **argv) {
         {"tiles", 'n', 0, G_OPTION_ARG_INT, &o.tiles, "List the N tightest tiles (1)", "N"},
         {"steps", 's', 0, G_OPTION_ARG_INT64, &o.steps, "Search budget per tile (20,000,000)", "N"},
         {"threads", 't', 0, G_OPTION_ARG_INT, &o.threads, "Threads (all cores)", "N"},
+        {"example", 'e', 0, G_OPTION_ARG_INT, &o.example,
+         "Instead of FILE: a made-up 27-layer encoder on N tiles", "N"},
         {"constructive", 0, 0, G_OPTION_ARG_NONE, &o.constructive, "No exact search", NULL},
         {"check", 0, 0, G_OPTION_ARG_NONE, &o.check, "Check the map in FILE, do not solve", NULL},
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &o.output, "Write problem and map", "FILE"},
@@ -88,22 +105,14 @@ int cmd_placement_solve(int argc, char **argv) {
                      "Exit status: 0 solved, 1 undecided, 3 infeasible, with the proof.", &done))
         return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
-    if (argc == 2 && o.capacity == 0 && !is_database(argv[1])) {
-        fprintf(stderr, "ipu-stack placement-solve: %s is no problem file; a CSV needs --capacity N\n",
-                argv[1]);
-        return CLI_WRONG_INPUT;
-    }
-    if (argc != 2 || o.capacity < 0 || o.threads < 0 || o.tiles < 0 || o.steps < 0) {
-        fprintf(stderr, "ipu-stack placement-solve: needs one FILE and no negative numbers; see "
-                        "ipu-stack placement-solve --help\n");
-        return CLI_WRONG_INPUT;
-    }
+    const char *path = argc == 2 ? argv[1] : NULL;
+    if (!usage_ok(&o, argc, path)) return CLI_WRONG_INPUT;
     par_set_threads((uint32_t)o.threads);
     GError *error = NULL;
     uint32_t *map;
-    struct place_problem *p = read_problem(&o, argv[1], &map, &error);
+    struct place_problem *p = read_problem(&o, path, &map, &error);
     if (p == NULL) return cli_fail("placement-solve", error);
-    const int status = o.check ? check_map(argv[1], p, map) : solve(&o, p);
+    const int status = o.check ? check_map(path, p, map) : solve(&o, p);
     g_free(map);
     place_problem_free(p);
     return status;

@@ -256,4 +256,8 @@ struct place_problem *place_file_read(const char *path, uint32_t **ret_address, 
 /* MiniMalloc CSV (id,lower,upper,size): one tile, memory 0 .. capacity. */
 struct place_problem *place_csv_read(const char *path, uint32_t capacity_bytes, GError **error);
 
+/* A problem of the size of a 27-layer encoder (161,375 parameter allocations and three times as many
+ * requests on 1,472 tiles), every tile different; made from published figures, not by a compiler. */
+struct place_problem *place_example_encoder(uint32_t n_tiles, uint64_t seed);
+
 #endif
