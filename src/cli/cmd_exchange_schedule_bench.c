@@ -13,6 +13,7 @@ struct bench {
     int phase, threads, shift, seed, max_row_bytes, pareto;
     char *priority, *width, *effort;
     gboolean select_widths, replay, json, relaxed, diagram;
+    char *rows;
     struct exch_options o;
     /* state */
     uint32_t n_printed;
@@ -100,7 +101,7 @@ static bool finish(struct bench *b, const struct exch_problem *p, uint32_t numbe
         b->failed = true;
     }
     report(b, number, p, t);
-    return true;
+    return b->rows == NULL || exch_rows_save(b->rows, t->r, error);
 }
 
 static bool run_replay(struct bench *b, struct exch_problem *p, uint32_t number, struct timed *t,
@@ -174,6 +175,11 @@ static int run(struct bench *b, const char *path) {
     struct exch_problem_set *set = exch_file_read(path, &error);
     if (set == NULL) return cli_fail("exchange-schedule-bench", error);
     bool ok = true, any = false;
+    if (b->rows != NULL && b->phase < 0 && set->n_phases > 1) {
+        fprintf(stderr, "ipu-stack exchange-schedule-bench: --rows holds one phase: give --phase\n");
+        exch_problem_set_free(set);
+        return CLI_WRONG_INPUT;
+    }
     b->fabric = fabric_new();
     if (b->json) printf("{\"phases\":[");
     for (uint32_t k = 0; k < set->n_phases && ok; k++) {
@@ -211,6 +217,8 @@ int cmd_exchange_schedule_bench(int argc, char **argv) {
         {"pareto", 0, 0, G_OPTION_ARG_INT, &b.pareto,
          "Report up to N schedules that trade row bytes for slots", "N"},
         {"diagram", 'd', 0, G_OPTION_ARG_NONE, &b.diagram, "Draw the phase", NULL},
+        {"rows", 0, 0, G_OPTION_ARG_FILENAME, &b.rows,
+         "Write the rows of the phase for exchange-replay", "FILE"},
         {"relaxed", 0, 0, G_OPTION_ARG_NONE, &b.relaxed,
          "Relax the label rule (unverified on hardware)", NULL},
         {"max-row-bytes", 0, 0, G_OPTION_ARG_INT, &b.max_row_bytes, "Prefer rows of at most", "BYTES"},

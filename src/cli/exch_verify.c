@@ -1,6 +1,8 @@
 /* Runs the rows of a phase on the fabric, deliveries only (no SRAM contents). */
 #include "cli/exch_verify.h"
 
+#include <string.h>
+
 static struct fabric_tile *make_tiles(const struct exch_result *r, uint32_t iteration,
                                       uint32_t *ret_n) {
     struct fabric_tile *tiles = g_new0(struct fabric_tile, r->n_tiles);
@@ -53,4 +55,24 @@ void exch_verify(struct fabric *f, const struct exch_problem *p, const struct ex
         if (r->active[t]) ret->ok = tiles[i++].slots == r->tile_horizon[t] && ret->ok;
     g_free(expect.source_address);
     g_free(tiles);
+}
+
+bool exch_rows_save(const char *path, const struct exch_result *r, GError **error) {
+    uint32_t n;
+    struct fabric_tile *tiles = make_tiles(r, 0, &n);
+    struct fabric_rows rows = {.n_tiles = r->n_tiles, .horizon = r->horizon, .n_active = n,
+        .tile = g_new(uint16_t, n + 1), .base = g_new(uint32_t, n + 1),
+        .slots = g_new(uint32_t, n + 1), .first = g_new0(uint32_t, n + 1)};
+    for (uint32_t i = 0; i < n; i++) rows.first[i + 1] = rows.first[i] + tiles[i].n_words;
+    rows.words = g_new(uint32_t, rows.first[n] + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        rows.tile[i] = tiles[i].tile;
+        rows.base[i] = tiles[i].csr.incoming_base;
+        rows.slots[i] = r->tile_horizon[tiles[i].tile];
+        memcpy(rows.words + rows.first[i], tiles[i].words, 4 * (size_t)tiles[i].n_words);
+    }
+    const bool ok = fabric_rows_write(path, &rows, error);
+    fabric_rows_clear(&rows);
+    g_free(tiles);
+    return ok;
 }

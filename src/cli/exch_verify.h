@@ -15,5 +15,7 @@ struct exch_verdict {
 /* iteration: of the repeat around the phase (moving sources). */
 void exch_verify(struct fabric *f, const struct exch_problem *p, const struct exch_result *r,
                  uint32_t iteration, struct exch_verdict *ret);
+/* Writes the rows of a result as a file that `exchange-replay` reads. */
+bool exch_rows_save(const char *path, const struct exch_result *r, GError **error);
 
 #endif

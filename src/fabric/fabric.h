@@ -172,6 +172,8 @@ struct fabric_rows {
     uint32_t *words;
 };
 bool fabric_rows_read(const char *path, struct fabric_rows *ret_rows, GError **error);
+/* Compressed when the path ends in .zst. */
+bool fabric_rows_write(const char *path, const struct fabric_rows *rows, GError **error);
 void fabric_rows_clear(struct fabric_rows *r);
 /* Phase `phase` (its number in the file) of a problem in JSON, schema version 4. */
 bool fabric_expect_read(const char *path, uint32_t phase, struct fabric_expect *ret_expect,

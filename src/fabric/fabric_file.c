@@ -114,6 +114,34 @@ bool fabric_rows_read(const char *path, struct fabric_rows *ret_rows, GError **e
     return true;
 }
 
+bool fabric_rows_write(const char *path, const struct fabric_rows *r, GError **error) {
+    GArray *w = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    const uint32_t head[] = {ROWS_MAGIC, r->n_tiles, r->horizon};
+    g_array_append_vals(w, head, ARRAY_LEN(head));
+    for (uint32_t t = 0, i = 0; t < r->n_tiles; t++) {
+        const bool active = i < r->n_active && r->tile[i] == t;
+        const uint32_t n = active ? r->first[i + 1] - r->first[i] : 0;
+        const uint32_t tile[] = {active, active ? r->base[i] : 0, active ? r->slots[i] : 0, n};
+        g_array_append_vals(w, tile, ARRAY_LEN(tile));
+        if (active) g_array_append_vals(w, r->words + r->first[i], n);
+        i += active;
+    }
+    const size_t size = (size_t)w->len * sizeof(uint32_t);
+    if (!g_str_has_suffix(path, ".zst")) {
+        const bool ok = file_write_atomic(path, w->data, size, error);
+        g_array_free(w, TRUE);
+        return ok;
+    }
+    const size_t room = ZSTD_compressBound(size);
+    uint8_t *packed = g_malloc(room);
+    const size_t n = ZSTD_compress(packed, room, w->data, size, ZSTD_CLEVEL_DEFAULT);
+    BUG_ON(ZSTD_isError(n));
+    const bool ok = file_write_atomic(path, packed, n, error);
+    g_free(packed);
+    g_array_free(w, TRUE);
+    return ok;
+}
+
 /* --- Problems. --- */
 
 /* Integer member in [min, max]; false when absent or something else. */
