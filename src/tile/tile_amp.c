@@ -5,7 +5,7 @@
  * through the even accumulators instead.
  *
  * Arithmetic, model A (isa 4.7): products are exact in binary64; t = (p0 + p1) + (p2 + p3), F8 the
- * sum of two such; t times 2^scale; acc = F32(acc + t) with the addition in binary64. The order is
+ * sum of two such, times 2^scale; acc = F32(acc + t) with the addition in binary64. The order is
  * part of the promise: vector code (tile_amp_simd.c) follows it operation by operation. Model B
  * aligns magnitudes to the largest exponent in a window of 31 fraction bits and truncates. */
 #include "tile/tile_amp.h"
@@ -67,10 +67,14 @@ const struct tile_weights *tile_weights_f16(struct tile *t) {
     return u;
 }
 
-const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format) {
+const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format,
+                                           int32_t scale) {
     struct tile_weights *u = unpacked(t);
-    if (u->f8_generation == t->weights_generation && u->f8_format == format) return u;
-    const double *const value = tile_f8_values(format);
+    if (u->f8_generation == t->weights_generation && u->f8_format == format && u->f8_scale == scale)
+        return u;
+    double value[256];
+    const double *const unscaled = tile_f8_values(format), factor = ldexp(1, scale);
+    for (uint32_t q = 0; q < 256; q++) value[q] = unscaled[q] * factor;
     const uint8_t *const bytes = (const uint8_t *)t->weights;
     for (uint32_t p = 0; p < 4; p++)
         for (uint32_t i = 0; i < 8; i++)
@@ -78,6 +82,7 @@ const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format fo
                 u->f8[p][i][unit] = value[bytes[32 * unit + 8 * p + i]];
     u->f8_generation = t->weights_generation;
     u->f8_format = format;
+    u->f8_scale = scale;
     return u;
 }
 
@@ -102,15 +107,10 @@ static float window_sum(float acc, const double *p, uint32_t n) {
     return num_f32_round(ldexp((double)sum, emax - 31));
 }
 
-static float add_products(const struct tile *t, float acc, const double *p, uint32_t n,
-                          double scale) {
-    if (t->config->amp_model == TILE_AMP_WINDOW) {
-        double scaled[8];
-        for (uint32_t i = 0; i < n; i++) scaled[i] = p[i] * scale;
-        return window_sum(acc, scaled, n);
-    }
+static float add_products(const struct tile *t, float acc, const double *p, uint32_t n) {
+    if (t->config->amp_model == TILE_AMP_WINDOW) return window_sum(acc, p, n);
     double sum = (p[0] + p[1]) + (p[2] + p[3]);
-    if (n == 8) sum = (sum + ((p[4] + p[5]) + (p[6] + p[7]))) * scale;
+    if (n == 8) sum += (p[4] + p[5]) + (p[6] + p[7]);
     return num_f32_round((double)acc + sum);
 }
 
@@ -118,23 +118,19 @@ static float add_products(const struct tile *t, float acc, const double *p, uint
 struct operand {
     uint32_t n;    /* inputs: 4 (F16) or 8 (F8) */
     double x[8];
-    double scale;
-    const double (*w)[16]; /* [input][unit] */
+    const double (*w)[16]; /* [input][unit]; F8: times 2^FP_SCL */
 };
 
 static struct operand operand_f16(struct tile_exec *e, uint32_t s, uint32_t phase) {
-    struct operand o = {.n = 4, .scale = 1, .w = tile_weights_f16(e->t)->f16[phase]};
+    struct operand o = {.n = 4, .w = tile_weights_f16(e->t)->f16[phase]};
     for (uint32_t i = 0; i < 4; i++) o.x[i] = f16v(e->a[s + i / 2], i % 2);
     return o;
 }
 
-static int32_t f8_scale(const struct tile_exec *e) { return (int32_t)(e->w->fp_scl << 26) >> 26; }
-
 static struct operand operand_f8(struct tile_exec *e, uint32_t s, uint32_t phase) {
     const enum num_f8_format fx = (enum num_f8_format)(e->w->fp_nfmt >> 1 & 1);
     const enum num_f8_format fw = (enum num_f8_format)(e->w->fp_nfmt & 1);
-    struct operand o = {.n = 8, .scale = ldexp(1, f8_scale(e)),
-                        .w = tile_weights_f8(e->t, fw)->f8[phase]};
+    struct operand o = {.n = 8, .w = tile_weights_f8(e->t, fw, tile_f8_scale(e->w))->f8[phase]};
     for (uint32_t i = 0; i < 8; i++)
         o.x[i] = tile_f8_values(fx)[e->a[s + i / 4] >> 8 * (i % 4) & 0xff];
     return o;
@@ -144,7 +140,7 @@ static float unit_sum(const struct tile_exec *e, float acc, const struct operand
                       uint32_t unit) {
     double p[8] = {0};
     for (uint32_t i = 0; i < o->n; i++) p[i] = o->x[i] * o->w[i][unit];
-    return add_products(e->t, acc, p, o->n, o->scale);
+    return add_products(e->t, acc, p, o->n);
 }
 
 /* --- State. --- */
@@ -253,9 +249,9 @@ static bool amp_vector(struct tile_exec *e, const struct isa_insn *i, bool f8) {
                               .partial = e->a[i->s1] | (uint64_t)e->a[i->s1 + 1] << 32,
                               .swap = phase == 0};
     if (f8) {
-        c.w = tile_weights_f8(e->t, (enum num_f8_format)(e->w->fp_nfmt & 1))->f8[phase][0];
+        const enum num_f8_format fw = (enum num_f8_format)(e->w->fp_nfmt & 1);
+        c.w = tile_weights_f8(e->t, fw, tile_f8_scale(e->w))->f8[phase][0];
         c.f8_values = tile_f8_values((enum num_f8_format)(e->w->fp_nfmt >> 1 & 1));
-        c.scale = ldexp(1, f8_scale(e));
     } else {
         c.w = tile_weights_f16(e->t)->f16[phase][0];
     }

@@ -15,9 +15,15 @@ struct tile_weights {
     double f8[4][8][16];
     uint32_t f16_generation, f8_generation; /* 0 = never */
     uint32_t f8_format;
+    int32_t f8_scale;
 };
 const struct tile_weights *tile_weights_f16(struct tile *t);
-const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format);
+/* Times 2^scale: a power of two on the weights is the same, bit for bit, as on the sum of products. */
+const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format, int32_t scale);
+/* $FP_SCL as a number. */
+static inline int32_t tile_f8_scale(const struct tile_worker *w) {
+    return (int32_t)(w->fp_scl << 26) >> 26;
+}
 /* Values of the 256 codes, scale 0. */
 const double *tile_f8_values(enum num_f8_format format);
 
@@ -27,7 +33,6 @@ struct tile_amp_call {
     const double *w;
     uint64_t x, partial;
     const double *f8_values; /* NULL: F16 */
-    double scale;            /* F8 */
     bool swap;               /* phase 0 */
 };
 /* False, with nothing changed, when a result or partial is infinite or NaN. */
@@ -58,9 +63,7 @@ struct tile_fused_run {
     uint64_t pairs[TILE_N_PAIRS];         /* register pairs, then zero, then what nobody reads */
     uint8_t *pointer[TILE_FUSED_STREAMS]; /* in the tile's memory */
     const double *w;                      /* [phase][input][unit] */
-    uint32_t inputs;                      /* 4 or 8 */
     const double *f8_values;
-    double scale;
     uint8_t *memory;    /* start of the tile's memory */
     uint64_t *written;  /* NULL: what is stored to counts as written already */
 };

@@ -45,12 +45,6 @@ VEC static inline d16s d16s_add(d16s a, d16s b) {
     for (uint32_t k = 0; k < 4; k++) r.q[k] = _mm256_add_pd(a.q[k], b.q[k]);
     return r;
 }
-VEC static inline d16s d16s_scale(d16s a, double scale) {
-    const __m256d b = _mm256_set1_pd(scale);
-    d16s r;
-    for (uint32_t k = 0; k < 4; k++) r.q[k] = _mm256_mul_pd(a.q[k], b);
-    return r;
-}
 VEC static inline bool f16s_any_nan(f16s v) {
     const __m128 n01 = _mm_cmpunord_ps(v.q[0], v.q[1]), n23 = _mm_cmpunord_ps(v.q[2], v.q[3]);
     return _mm_movemask_ps(_mm_or_ps(n01, n23)) != 0;

@@ -39,10 +39,6 @@ VEC static inline d16s d16s_fma(const double *w, const double *x, d16s add) {
 VEC static inline d16s d16s_add(d16s a, d16s b) {
     return (d16s){{_mm512_add_pd(a.set[0], b.set[0]), _mm512_add_pd(a.set[1], b.set[1])}};
 }
-VEC static inline d16s d16s_scale(d16s a, double scale) {
-    const __m512d b = _mm512_set1_pd(scale);
-    return (d16s){{_mm512_mul_pd(a.set[0], b), _mm512_mul_pd(a.set[1], b)}};
-}
 VEC static inline bool f16s_any_nan(f16s v) {
     return (_mm256_cmp_ps_mask(v.set[0], v.set[0], _CMP_UNORD_Q) |
             _mm256_cmp_ps_mask(v.set[1], v.set[1], _CMP_UNORD_Q)) != 0;

@@ -5,21 +5,20 @@
  *   f16s_load, f16s_store, d16s_of, f16s_of, d16s_mul (by one value), d16s_fma, d16s_add, d16s_add_f,
  *   f16s_any_nan, f16s_clean (denormals to zero, NaN canonical), f16s_chain (shift, see there). */
 
-/* E + t: t = (p0 + p1) + (p2 + p3), for F8 the sum of two such, times the scale. */
+/* E + t: t = (p0 + p1) + (p2 + p3), for F8 the sum of two such; the weights carry the scale. */
 VEC static inline __attribute__((always_inline)) f16s add_f16(f16s even, const double *w, const double *x) {
     const d16s t01 = d16s_fma(w + 16, x + 1, d16s_mul(w, x));
     const d16s t23 = d16s_fma(w + 48, x + 3, d16s_mul(w + 32, x + 2));
     return f16s_of(d16s_add(d16s_of(even), d16s_add(t01, t23)));
 }
-VEC static inline __attribute__((always_inline)) f16s add_f8(f16s even, const double *w, uint64_t x, const double *values,
-                              double scale) {
+VEC static inline __attribute__((always_inline)) f16s add_f8(f16s even, const double *w, uint64_t x, const double *values) {
     const double *v[8];
     for (uint32_t i = 0; i < 8; i++) v[i] = values + (x >> 8 * i & 0xff);
     const d16s t01 = d16s_fma(w + 16, v[1], d16s_mul(w, v[0]));
     const d16s t23 = d16s_fma(w + 48, v[3], d16s_mul(w + 32, v[2]));
     const d16s t45 = d16s_fma(w + 80, v[5], d16s_mul(w + 64, v[4]));
     const d16s t67 = d16s_fma(w + 112, v[7], d16s_mul(w + 96, v[6]));
-    const d16s t = d16s_scale(d16s_add(d16s_add(t01, t23), d16s_add(t45, t67)), scale);
+    const d16s t = d16s_add(d16s_add(t01, t23), d16s_add(t45, t67));
     return f16s_of(d16s_add(d16s_of(even), t));
 }
 VEC static inline void widen_x(uint64_t x, double ret[4]) {
@@ -41,7 +40,7 @@ VEC static bool amp_call(const struct tile_amp_call *c, uint64_t *ret_out) {
     if (tile_f16_any_special(out) || tile_f16_any_special(c->partial)) return false;
     odd = f16s_chain(odd, widen(c->partial));
     if (c->f8_values != NULL) {
-        even = add_f8(even, c->w, c->x, c->f8_values, c->scale);
+        even = add_f8(even, c->w, c->x, c->f8_values);
     } else {
         double x[4] __attribute__((aligned(32)));
         widen_x(c->x, x);
@@ -116,7 +115,7 @@ VEC static inline __attribute__((always_inline)) uint64_t loop(struct tile_fused
         odd = f16s_chain(leaving, widen(partial));
         const double *const w = r->w + (f8 ? 128 : 64) * s->phase;
         if (f8) {
-            even = add_f8(even, w, x, r->f8_values, r->scale);
+            even = add_f8(even, w, x, r->f8_values);
         } else {
             double xs[4] __attribute__((aligned(32)));
             widen_x(x, xs);

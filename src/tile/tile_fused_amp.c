@@ -7,8 +7,6 @@
 #include "tile/tile_amp.h"
 #include "tile/tile_fused.h"
 
-#include <math.h>
-
 enum { MAX_POINTERS = 4, ADDRESS_MASK = 0x1fffff };
 
 /* A pointer of the program: a pair of packed addresses (three streams) or base + delta (one). */
@@ -418,14 +416,13 @@ static void prepare(struct tile_exec *e, const struct tile_amp_loop *l, const st
     r->memory = t->bytes;
     for (uint32_t i = 0; i < l->n_streams; i++)
         r->pointer[i] = t->bytes + (v[i].start - TARGET_SRAM_BASE);
-    r->inputs = l->f8 ? 8 : 4;
     if (!l->f8) {
         r->w = tile_weights_f16(t)->f16[0][0];
         return;
     }
-    r->w = tile_weights_f8(t, (enum num_f8_format)(e->w->fp_nfmt & 1))->f8[0][0];
+    const enum num_f8_format fw = (enum num_f8_format)(e->w->fp_nfmt & 1);
+    r->w = tile_weights_f8(t, fw, tile_f8_scale(e->w))->f8[0][0];
     r->f8_values = tile_f8_values((enum num_f8_format)(e->w->fp_nfmt >> 1 & 1));
-    r->scale = ldexp(1, (int32_t)(e->w->fp_scl << 26) >> 26);
 }
 
 uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_t passes) {
@@ -439,7 +436,8 @@ uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_
     uint32_t cut = 0;
     while (cut < 3 && passes > cut && !loop_ok(e, l, m, passes - cut, v, &all_written)) cut++;
     if (cut == 3 || passes <= cut) return 0;
-    struct tile_fused_run r = {.slots = m->out};
+    struct tile_fused_run r;
+    r.slots = m->out;
     prepare(e, l, v, &r);
     r.written = all_written ? NULL : e->t->written;
     const uint64_t done = (l->f8 ? e->vec->loop_f8 : e->vec->loop_f16)(&r, passes - cut);

@@ -3,7 +3,7 @@
  * A function value is computed in binary64 and rounded once (isa C.5). The two-lane F16 forms with
  * the usual rounding look results up: a table of all 65,536 arguments per function, filled at first
  * use by the same code. An entry that would raise a flag, or is NaN, is marked and computed anew. */
-#include "tile/tile_exec.h"
+#include "tile/tile_amp.h"
 #include "tile/tile_vec.h"
 
 #include <math.h>
@@ -176,9 +176,7 @@ EXEC(F32V4TOF16) {
 static enum num_f8_format f8_format(const struct tile_exec *e) {
     return (enum num_f8_format)(e->w->fp_nfmt >> 1 & 1);
 }
-static int32_t f8_scale(const struct tile_exec *e) {
-    return (int32_t)(e->w->fp_scl << 26) >> 26;
-}
+static int32_t f8_scale(const struct tile_exec *e) { return tile_f8_scale(e->w); }
 
 /* n F16 numbers from registers s on; 8 random bits a lane. */
 static uint64_t to_f8(struct tile_exec *e, uint32_t s, uint32_t n) {
