@@ -1,0 +1,4 @@
+.worker
+.globl endless
+endless:
+    bri endless
