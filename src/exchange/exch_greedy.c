@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = TARGET_N_TILES };
+enum { N = TARGET_N_TILES, MAX_FEW = 64 };
 
 struct tile_end {
     uint32_t src, pay, fmt; /* labels where source, payload and format lines end */
@@ -134,9 +134,8 @@ static void update_ends(struct greedy *k, uint32_t i, uint32_t s) {
     }
 }
 
-static void place(struct greedy *k, uint32_t i, struct exch_sched *ret) {
+static void place(struct greedy *k, uint32_t i, uint32_t s, struct exch_sched *ret) {
     const struct exch_msgs *m = k->m;
-    const uint32_t s = exch_lines_find(k->l, i, k->o->holes ? 0 : k->slot[i]);
     exch_lines_commit(k->l, i, s);
     ret->slot[i] = s;
     ret->horizon = MAX(ret->horizon, exch_message_end(m, i, s));
@@ -151,17 +150,42 @@ static void place(struct greedy *k, uint32_t i, struct exch_sched *ret) {
     for (uint32_t j = m->rec0[i]; j < m->rec0[i + 1]; j++) rescore_tile(k, m->rec_tile[j]);
 }
 
-static uint32_t best_waiting(const struct greedy *k) {
-    float best = -FLT_MAX;
-    uint32_t at = UINT32_MAX;
+/* The best few by estimate, best first; ties by number. */
+static uint32_t best_waiting(const struct greedy *k, uint32_t max, uint32_t *best) {
+    uint32_t n = 0;
     for (uint32_t w = 0; w < k->n_waiting; w++) {
         const uint32_t i = k->waiting[w];
-        if (k->score[i] > best || (k->score[i] == best && i < at)) {
-            best = k->score[i];
-            at = i;
-        }
+        uint32_t at = n;
+        while (at > 0 && (k->score[best[at - 1]] < k->score[i] ||
+                          (k->score[best[at - 1]] == k->score[i] && best[at - 1] > i)))
+            at--;
+        if (at >= max) continue;
+        n = MIN(n + 1, max);
+        for (uint32_t c = n - 1; c > at; c--) best[c] = best[c - 1];
+        best[at] = i;
     }
-    return at;
+    return n;
+}
+
+/* Of the best few the one with the best score in its real slot: element windows and labels may hold a message
+ * far behind the ends of its endpoints' lines. */
+static uint32_t choose(struct greedy *k, uint32_t *ret_slot) {
+    uint32_t few[MAX_FEW] = {0};
+    const uint32_t n = best_waiting(k, k->o->few, few);
+    float best = -FLT_MAX;
+    uint32_t chosen = few[0];
+    for (uint32_t c = 0; c < n; c++) {
+        const uint32_t i = few[c];
+        if (c > 0 && k->score[i] + 0.01f < best) break;
+        const uint32_t s = exch_lines_find(k->l, i, k->o->holes ? 0 : k->slot[i]);
+        const float late = s > k->slot[i] ? (float)(s - k->slot[i]) : 0;
+        const float score = k->score[i] - late * k->o->late_weight;
+        if (score <= best) continue;
+        best = score;
+        chosen = i;
+        *ret_slot = s;
+    }
+    return chosen;
 }
 
 void exch_sched_greedy(const struct exch_msgs *m, const struct exch_greedy_options *o, bool relaxed,
@@ -188,7 +212,11 @@ void exch_sched_greedy(const struct exch_msgs *m, const struct exch_greedy_optio
     }
     for (uint32_t i = 0; i < m->n; i++) evaluate(k, i);
     ret->horizon = 0;
-    while (k->n_waiting > 0) place(k, best_waiting(k), ret);
+    while (k->n_waiting > 0) {
+        uint32_t s = 0;
+        const uint32_t i = choose(k, &s);
+        place(k, i, s, ret);
+    }
     ret->evaluations += exch_lines_work(k->l) + k->evaluations / 16;
     exch_lines_free(k->l);
     g_free(k->first);

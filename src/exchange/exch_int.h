@@ -118,6 +118,8 @@ void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options
 struct exch_greedy_options {
     uint32_t cap;
     float weight, sender_weight, time_weight;
+    uint32_t few;      /* candidates whose real slot is looked up, at most 64 */
+    float late_weight; /* per slot behind the estimate */
     bool holes;        /* look for a place from the start instead of behind the endpoints' ends */
     const uint8_t *tier; /* [messages] smaller first, or NULL */
 };

@@ -220,7 +220,7 @@ static const struct exch_dense_options dense_sets[] = {
 static void try_dense(struct attempt *a, uint32_t n_sets) {
     const uint64_t cost = 16 * (uint64_t)a->m->n;
     for (uint32_t i = 0; i < n_sets && i < ARRAY_LEN(dense_sets); i++) {
-        if (i > 0 && !time_left(a->k, cost)) break;
+        if (i > 0 && !time_left(a->k, cost + a->k->budget / 2)) break; /* half is for repair */
         exch_sched_dense(a->m, &dense_sets[i], a->k->o->relaxed, a->s);
         made(a, "finish");
     }
@@ -231,11 +231,11 @@ static const struct greedy_set {
     struct exch_greedy_options o;
     int8_t tier; /* 0 none, 1 ordinary first, -1 paired first */
 } greedy_sets[] = {
-    {{0, 0.01f, 0.1f, 0.1f, true, NULL}, 1},   {{0, 0.01f, 0.1f, 0.1f, true, NULL}, 0},
-    {{0, 0.05f, 0.1f, 1.0f, true, NULL}, 0},   {{0, 0.25f, 0.1f, 1.0f, true, NULL}, 1},
-    {{100, 0.25f, 0.1f, 0.3f, true, NULL}, 0}, {{0, 0.01f, 0.1f, 0.1f, true, NULL}, -1},
-    {{100, 0.05f, 0.1f, 1.0f, true, NULL}, 1}, {{20, 0.05f, 0.1f, 0.1f, true, NULL}, 0},
-    {{0, 0.03f, 0.0f, 0.2f, true, NULL}, 1},   {{0, 0.003f, 0.1f, 0.1f, true, NULL}, 1},
+    {{50, 0.25f, 0.0f, 0.5f, 4, 0.3f, true, NULL}, 0},  {{0, 0.02f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 1},
+    {{100, 0.25f, 0.1f, 0.3f, 4, 0.3f, true, NULL}, 0}, {{0, 0.05f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 0},
+    {{100, 0.5f, 0.0f, 0.3f, 4, 0.3f, true, NULL}, 0},  {{0, 0.01f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 0},
+    {{25, 0.25f, 0.0f, 1.0f, 4, 0.3f, true, NULL}, 0},  {{0, 0.25f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 1},
+    {{200, 0.5f, 0.0f, 0.5f, 4, 0.3f, true, NULL}, 0},  {{0, 0.01f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, -1},
 };
 
 /* Neighbours scored per placement make the greedy quadratic in the messages of a tile. */
@@ -297,7 +297,7 @@ static void attempt_end(struct attempt *a) {
 }
 
 static uint32_t sets_for(const struct search *k) {
-    return k->o->effort == EXCH_EFFORT_QUICK ? 1 : k->o->effort == EXCH_EFFORT_NORMAL ? 8 : 12;
+    return k->o->effort == EXCH_EFFORT_QUICK ? 1 : 12;
 }
 
 static void try_all(struct search *k, enum exch_width width, const uint16_t *pieces) {
@@ -305,9 +305,10 @@ static void try_all(struct search *k, enum exch_width width, const uint16_t *pie
     attempt_begin(&a, k, width, pieces);
     if (a.dense) try_dense(&a, sets_for(k));
     if (!a.dense || (a.m->n < 40000 && time_left(k, 0))) try_static(&a);
-    if (a.m->n_rec > a.m->n && a.repairable) try_greedy(&a, sets_for(k));
+    if (a.m->n_rec > a.m->n && a.repairable)
+        try_greedy(&a, k->o->effort == EXCH_EFFORT_NORMAL ? 3 : sets_for(k));
     const uint64_t left = k->budget > k->used ? k->budget - k->used : 0;
-    const uint64_t share = MIN(left, k->budget / 2);
+    const uint64_t share = MIN(left, k->budget / 4);
     if (a.m->n < 200000 && share > 4 * (uint64_t)a.m->n) try_repair(&a, share);
     attempt_end(&a);
 }
@@ -358,18 +359,33 @@ static double ratio(const struct search *k) {
     return k->best == NULL ? 2 : (double)k->best->horizon / k->bounds.any_width;
 }
 
-static void try_pieces(struct search *k) {
-    static const uint32_t sizes[] = {150, 100, 64};
-    if (k->p->n_recipients > 4 * k->p->n_transfers) return;
-    for (uint32_t i = 0; i < ARRAY_LEN(sizes) && time_left(k, 0) && ratio(k) > 1.02; i++) {
+static int compare_u32(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Words that a quarter of the transfers do not exceed, at least 64. */
+static uint32_t short_length(const struct exch_problem *p) {
+    uint32_t *w = g_memdup2(p->words, (p->n_transfers + 1) * sizeof *w);
+    qsort(w, p->n_transfers, sizeof *w, compare_u32);
+    const uint32_t length = w[p->n_transfers / 4];
+    g_free(w);
+    return MAX(length, 64);
+}
+
+static void try_pieces(struct search *k, enum exch_width width) {
+    const uint32_t q = short_length(k->p);
+    const uint32_t unicast[] = {150, 100, 64}, multicast[] = {q, 2 * q, q / 2 + q % 2};
+    const bool many = k->p->n_recipients > k->p->n_transfers;
+    for (uint32_t i = 0; i < 3 && time_left(k, 0) && ratio(k) > 1.02; i++) {
         if (i > 0 && k->o->effort != EXCH_EFFORT_BEST) return;
-        if (cut(k, sizes[i])) try_all(k, EXCH_WIDTH_ORDINARY, k->pieces);
+        if (cut(k, many ? multicast[i] : unicast[i])) try_all(k, width, k->pieces);
     }
 }
 
 static uint64_t default_budget(const struct exch_options *o) {
     if (o->budget != 0) return o->budget;
-    static const uint64_t by_effort[] = {4000000, 32000000, 320000000};
+    static const uint64_t by_effort[] = {6000000, 60000000, 600000000};
     return by_effort[o->effort];
 }
 
@@ -392,7 +408,7 @@ static void search(struct search *k) {
             try_all(k, EXCH_WIDTH_ORDINARY, NULL);
         }
     }
-    if (o->effort != EXCH_EFFORT_QUICK && k->p->first_dependency == NULL) try_pieces(k);
+    if (o->effort != EXCH_EFFORT_QUICK && k->p->first_dependency == NULL) try_pieces(k, first);
 }
 
 static void search_begin(struct search *k, const struct exch_problem *p,
