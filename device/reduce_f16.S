@@ -1,12 +1,13 @@
 // reduce_f16: out = seed + remote 1 + ... + remote (P - 1), in F32, rounded once to F16.
 //
+// Entries    reduce_f16: seed and remotes in the interleaved region (128-bit loads); reduce_f16_std: all
+//            operands anywhere, 8-byte aligned
 // Arguments  m2 = out (may be the seed), m3 = seed, m4 = remotes (packed runs of n halves),
 //            m5 = P - 1, m6 = n / 8 (vectors of 8 halves; also the stride of the runs in 16 bytes)
-// Shapes     n a multiple of 8, P >= 2. Seed and remotes 16-byte aligned in the interleaved region
-//            (128-bit loads), out 8-byte aligned anywhere
+// Shapes     n a multiple of 8, P >= 2. Seed and remotes 16-byte aligned, out 8-byte aligned
 // Split      vectors round robin: w, w + 6, ...
 // Access tail none. Contexts: all six workers.
-// Slots      P + 6 per vector:
+// Slots      P + 6 per vector (std: 2 P + 6, two 64-bit loads in the place of one):
 //              ld128 seed            ; gina columns 6, 7 of the previous vector
 //              rpt P - 1
 //                ld128 remote        ; acc what was loaded before
@@ -19,12 +20,33 @@
 //            a sum of zeros is +0.
 #include "kernel.inc"
 
-KERNEL_ENTRY reduce_f16, reduce_f16_worker, 5
-
 // m0 offset seed, m1 run stride, m3 vectors - 1, m4 P - 1, m5 seed, m6 remotes, m7 out,
 // m8 step back of the remote offset, m9 offset remotes, m10 offset out
 // a0:3 loaded vector, a4:7 result
-reduce_f16_worker:
+// One vector of 8 halves into a0:3 from base + delta, delta stepped to the next vector of the worker, or
+// by the stride of the runs; \aux beside the (first) load.
+.macro LOAD_SEED std, aux
+    .if \std
+    { ld64step $a0:1, $m5, $m0+=, 1 ; \aux }
+    { ld64step $a2:3, $m5, $m0+=, 11 ; fnop }
+    .else
+    { ld128step $a0:3, $m5, $m0+=, 6 ; \aux }
+    .endif
+.endm
+.macro LOAD_REMOTES std
+    .if \std
+    { rpt $m4, 1 ; fnop }
+    { ld64step $a0:1, $m6, $m9+=, 1 ; f16v8acc $a0:3 }
+    { ld64step $a2:3, $m6, $m9+=, $m1 ; fnop }
+    .else
+    { rpt $m4, 0 ; fnop }
+    { ld128step $a0:3, $m6, $m9+=, $m1 ; f16v8acc $a0:3 }
+    .endif
+.endm
+
+.macro REDUCE name, std
+    KERNEL_ENTRY \name, \name\()_worker, 5
+\name\()_worker:
     get $m0, $WSR
     and $m0, $m0, 7
     ld32 $m1, ARG(4)
@@ -33,7 +55,7 @@ reduce_f16_worker:
     add $m3, $m3, 5
     mul $m3, $m3, $m2
     shr $m3, $m3, SIXTH_SHIFT
-    { brz $m3, reduce_f16_exit ; setzi $a0, ZAACC }
+    { brz $m3, \name\()_exit ; setzi $a0, ZAACC }
     { ld32 $m4, ARG(3) ; uput $FP_CLR, $a0 }
     ld32 $m5, ARG(1)
     ld32 $m6, ARG(2)
@@ -41,25 +63,31 @@ reduce_f16_worker:
     mul $m8, $m4, $m1
     shl $m8, $m8, 4
     sub $m8, 96, $m8
+    .if \std
+    add $m1, $m1, $m1
+    add $m1, $m1, -1
+    .endif
     shl $m0, $m0, 4
     mov $m9, $m0
     mov $m10, $m0
     add $m3, $m3, -1
-    { ld128step $a0:3, $m5, $m0+=, 6 ; fnop }
-    { rpt $m4, 0 ; fnop }
-    { ld128step $a0:3, $m6, $m9+=, $m1 ; f16v8acc $a0:3 }
-    { bri reduce_f16_collect ; f16v8acc $a0:3 }
-reduce_f16_vector:
-    { ld128step $a0:3, $m5, $m0+=, 6 ; f16v2gina $a7, $azero, 0 }
-    { rpt $m4, 0 ; fnop }
-    { ld128step $a0:3, $m6, $m9+=, $m1 ; f16v8acc $a0:3 }
+    LOAD_SEED \std, fnop
+    LOAD_REMOTES \std
+    { bri \name\()_collect ; f16v8acc $a0:3 }
+\name\()_vector:
+    LOAD_SEED \std, "f16v2gina $a7, $azero, 0"
+    LOAD_REMOTES \std
     { st64step $a6:7, $m7, $m10+=, 11 ; f16v8acc $a0:3 }
-reduce_f16_collect:
+\name\()_collect:
     { add $m9, $m9, $m8 ; f16v2gina $a4, $azero, 0 }
     { nop ; f16v2gina $a5, $azero, 0 }
     { st64step $a4:5, $m7, $m10+=, 1 ; f16v2gina $a6, $azero, 0 }
-    { brnzdec $m3, reduce_f16_vector ; fnop }
+    { brnzdec $m3, \name\()_vector ; fnop }
     { nop ; f16v2gina $a7, $azero, 0 }
     { st64step $a6:7, $m7, $m10+=, 11 ; fnop }
-reduce_f16_exit:
+\name\()_exit:
     exitz $m15
+.endm
+
+REDUCE reduce_f16, 0
+REDUCE reduce_f16_std, 1

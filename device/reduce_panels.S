@@ -4,16 +4,18 @@
 //            out = s, GELU(s) or either of them as F143 times 2^-scale
 // Entries    reduce_panels_{r,b,rb,g,bg}: F16 out in A16, as the operands
 //            reduce_panels_{q,bq,gq,bgq}: F8 out in A32
-//            (r residual, b bias, g GELU, q F8)
+//            (r residual, b bias, g GELU, q F8); each with _std behind it for inputs anywhere
 // Arguments  m2 = out, m3 = seed, m4 = remotes (packed runs of R * C halves), m5 = P - 1, m6 = R,
 //            m7 = C / 16, then residual, bias, (-scale) & 63 as far as the entry has them
 // Shapes     R >= 1; C a multiple of 16, for F8 of 32; P >= 1 (P = 1: no remotes)
-// Alignment  inputs 16 bytes, in the interleaved region (128-bit loads); out 8 bytes, anywhere. Without
+// Alignment  inputs 16 bytes, in the interleaved region (128-bit loads; std: 8 bytes, anywhere); out 8
+//            bytes, anywhere. Without
 //            F8 out may be the seed or the residual
 // Scratch    32 bytes at the worker base. Access tail: none
 // Split      in each 16-column panel the vectors of 8 halves round robin: w, w + 6, ...; a worker meets
 //            the same half of the columns all the time, so its bias is one vector per panel
-// Slots      per vector: P + 6 + (residual) + (bias), GELU 20 more with F16 out; with F8 out one more:
+// Slots      per vector: P + 6 + (residual) + (bias), GELU 20 more with F16 out; with F8 out one more;
+//            std: one more for each load:
 //              [ld128 residual]           ; gina columns 6, 7 of the previous vector (F16, no GELU)
 //              [ld128 bias]               ; [acc residual]
 //              ld128 seed                 ; [acc]
@@ -61,7 +63,25 @@
     { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
 .endm
 
-.macro REDUCE_PANELS name, residual, bias, gelu, f8
+// One vector into a0:3 from the address in \reg, stepped to the next one of the worker; or the bias.
+.macro PANEL_STEP std, reg, aux
+    .if \std
+    { ld64step $a0:1, $m15, \reg+=, 1 ; \aux }
+    { ld64step $a2:3, $m15, \reg+=, 11 ; fnop }
+    .else
+    { ld128step $a0:3, $m15, \reg+=, 6 ; \aux }
+    .endif
+.endm
+.macro PANEL_BIAS std, aux
+    .if \std
+    { ld64 $a0:1, $m6, $m15, 0 ; \aux }
+    { ld64 $a2:3, $m6, $m15, 1 ; fnop }
+    .else
+    { ld128 $a0:3, $m6, $m15, 0 ; \aux }
+    .endif
+.endm
+
+.macro REDUCE_PANELS name, residual, bias, gelu, f8, std
 .set args_\name, 6 + \residual + \bias + \f8
     KERNEL_ENTRY reduce_panels_\name, reduce_panels_\name\()_worker, args_\name
 reduce_panels_\name\()_worker:
@@ -106,6 +126,10 @@ reduce_panels_\name\()_worker:
     mul $m8, $m1, $m4
     shl $m8, $m8, 4
     sub $m8, 96, $m8
+    .if \std
+    add $m1, $m1, $m1
+    add $m1, $m1, -1
+    .endif
     .if \bias
     and $m9, $m0, 1
     shl $m9, $m9, 4
@@ -141,22 +165,28 @@ reduce_panels_\name\()_panel:
     .align 8
 reduce_panels_\name\()_vector:
     .if \residual
-    { ld128step $a0:3, $m15, $m5+=, 6 ; fnop }
+    PANEL_STEP \std, $m5, fnop
     .endif
     .if \bias
     .if \residual
-    { ld128 $a0:3, $m6, $m15, 0 ; f16v8acc $a0:3 }
+    PANEL_BIAS \std, "f16v8acc $a0:3"
     .else
-    { ld128 $a0:3, $m6, $m15, 0 ; fnop }
+    PANEL_BIAS \std, fnop
     .endif
     .endif
     .if \residual + \bias
-    { ld128step $a0:3, $m15, $m0+=, 6 ; f16v8acc $a0:3 }
+    PANEL_STEP \std, $m0, "f16v8acc $a0:3"
     .else
-    { ld128step $a0:3, $m15, $m0+=, 6 ; fnop }
+    PANEL_STEP \std, $m0, fnop
     .endif
+    .if \std
+    { rpt $m4, 1 ; fnop }
+    { ld64step $a0:1, $m15, $m9+=, 1 ; f16v8acc $a0:3 }
+    { ld64step $a2:3, $m15, $m9+=, $m1 ; fnop }
+    .else
     { rpt $m4, 0 ; fnop }
     { ld128step $a0:3, $m15, $m9+=, $m1 ; f16v8acc $a0:3 }
+    .endif
     { add $m9, $m9, $m8 ; f16v8acc $a0:3 }
     .if \gelu
     PANEL_GELU
@@ -204,12 +234,21 @@ reduce_panels_\name\()_exit:
     exitz $m15
 .endm
 
-REDUCE_PANELS r, 1, 0, 0, 0
-REDUCE_PANELS b, 0, 1, 0, 0
-REDUCE_PANELS rb, 1, 1, 0, 0
-REDUCE_PANELS g, 0, 0, 1, 0
-REDUCE_PANELS bg, 0, 1, 1, 0
-REDUCE_PANELS q, 0, 0, 0, 1
-REDUCE_PANELS bq, 0, 1, 0, 1
-REDUCE_PANELS gq, 0, 0, 1, 1
-REDUCE_PANELS bgq, 0, 1, 1, 1
+REDUCE_PANELS r, 1, 0, 0, 0, 0
+REDUCE_PANELS r_std, 1, 0, 0, 0, 1
+REDUCE_PANELS b, 0, 1, 0, 0, 0
+REDUCE_PANELS b_std, 0, 1, 0, 0, 1
+REDUCE_PANELS rb, 1, 1, 0, 0, 0
+REDUCE_PANELS rb_std, 1, 1, 0, 0, 1
+REDUCE_PANELS g, 0, 0, 1, 0, 0
+REDUCE_PANELS g_std, 0, 0, 1, 0, 1
+REDUCE_PANELS bg, 0, 1, 1, 0, 0
+REDUCE_PANELS bg_std, 0, 1, 1, 0, 1
+REDUCE_PANELS q, 0, 0, 0, 1, 0
+REDUCE_PANELS q_std, 0, 0, 0, 1, 1
+REDUCE_PANELS bq, 0, 1, 0, 1, 0
+REDUCE_PANELS bq_std, 0, 1, 0, 1, 1
+REDUCE_PANELS gq, 0, 0, 1, 1, 0
+REDUCE_PANELS gq_std, 0, 0, 1, 1, 1
+REDUCE_PANELS bgq, 0, 1, 1, 1, 0
+REDUCE_PANELS bgq_std, 0, 1, 1, 1, 1

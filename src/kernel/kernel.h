@@ -41,6 +41,7 @@ enum kernel_epilogue {
     KERNEL_EPILOGUE_BIAS = 2,     /* + one half per column */
     KERNEL_EPILOGUE_GELU = 4,     /* tanh form */
     KERNEL_EPILOGUE_F8 = 8,       /* out is F143 in A32 panels, times 2^-scale */
+    KERNEL_EPILOGUE_STANDARD = 16, /* inputs may stand in region 0 (slower) */
 };
 
 enum kernel_access { KERNEL_READ = 1, KERNEL_WRITE = 2, KERNEL_READ_WRITE = 3 };

@@ -45,3 +45,89 @@ const struct kernel_family kernel_family_COPY_U64 = {
     .describe = copy_describe, .cycles = copy_cycles, .scalars = move_scalars};
 const struct kernel_family kernel_family_FILL_U64 = {
     .describe = fill_describe, .cycles = fill_cycles, .scalars = move_scalars};
+
+/* --- Strided copies (device/copy_strided.S): rows, bytes, in_row, out_row, outer, in_outer, out_outer. --- */
+
+enum { STRIDED_SETUP = 35, STRIDED_OUTER = 6, STRIDED_ROW = 4, STRIDED_IDLE = 13 };
+
+static uint64_t strided_extent(const struct kernel_spec *spec, uint32_t row, uint32_t outer) {
+    return (uint64_t)(spec->p[4] - 1) * outer + (uint64_t)(spec->p[0] - 1) * row + spec->p[1];
+}
+
+static bool strided_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                             GError **error) {
+    const uint32_t whole = TARGET_SRAM_END - TARGET_SRAM_BASE;
+    if (!kernel_check_param(spec, 0, 1, 8191, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 8, 127 * 8, 8, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, whole, 8, error)) return false;
+    if (!kernel_check_param(spec, 3, 0, whole, 8, error)) return false;
+    if (!kernel_check_param(spec, 4, 1, 1 << 16, 1, error)) return false;
+    if (!kernel_check_param(spec, 5, 0, whole, 8, error)) return false;
+    if (!kernel_check_param(spec, 6, 0, whole, 8, error)) return false;
+    const uint64_t out = strided_extent(spec, spec->p[3], spec->p[6]);
+    const uint64_t in = strided_extent(spec, spec->p[2], spec->p[5]);
+    if (out > whole || in > whole) return kernel_refuse(spec, 0, "size", "such that both fit", error);
+    kernel_operand_add(ret, out, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_RAW);
+    kernel_operand_add(ret, in, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_RAW);
+    return true;
+}
+
+static uint64_t strided_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        const uint32_t outer = STRIDED_OUTER + rows * (STRIDED_ROW + spec->p[1] / 4);
+        slots[w] = rows ? STRIDED_SETUP + spec->p[4] * outer : STRIDED_IDLE;
+    }
+    return kernel_time_single(lane, 8, slots);
+}
+
+static uint32_t strided_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0] | spec->p[1] / 8 << 13;
+    ret[1] = spec->p[2];
+    ret[2] = spec->p[3];
+    ret[3] = spec->p[4];
+    ret[4] = spec->p[5];
+    ret[5] = spec->p[6];
+    return 6;
+}
+
+/* --- Coefficient panels (device/pack_right.S): rows, columns, panels. --- */
+
+enum { PACK_SETUP = 22, PACK_PANEL = 277, PACK_STEP = 6, PACK_IDLE = 14 };
+
+static bool pack_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                          GError **error) {
+    if (!kernel_check_param(spec, 0, 16, 8176, 16, error)) return false;
+    if (!kernel_check_param(spec, 1, 16, 2032, 16, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
+    const uint64_t bytes = 2 * (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, bytes, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, bytes, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    return true;
+}
+
+/* Steps to a later column group are walked one by one. */
+static uint64_t pack_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t blocks = spec->p[0] / 16, panels = blocks * (spec->p[1] / 16);
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t share = kernel_share(panels, w);
+        const uint32_t steps = share ? (w + 6 * (share - 1)) / blocks : 0;
+        slots[w] = share ? PACK_SETUP + share * PACK_PANEL + steps * PACK_STEP : PACK_IDLE;
+    }
+    return kernel_time_single(lane, 6, slots);
+}
+
+static uint32_t pack_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0] / 16 * (spec->p[1] / 16);
+    ret[1] = spec->p[0] / 16;
+    ret[2] = spec->p[2] ? 32 : 2 * spec->p[1];
+    ret[3] = spec->p[2] ? 32 * spec->p[0] : 32;
+    return 4;
+}
+
+const struct kernel_family kernel_family_COPY_STRIDED = {
+    .describe = strided_describe, .cycles = strided_cycles, .scalars = strided_scalars};
+const struct kernel_family kernel_family_PACK_RIGHT = {
+    .describe = pack_describe, .cycles = pack_cycles, .scalars = pack_scalars};

@@ -4,14 +4,21 @@
 
 enum { REDUCE_SLOTS = 23, REDUCE_IDLE_SLOTS = 10, REDUCE_VECTOR_SLOTS = 6, REDUCE_REGISTERS = 5 };
 
+/* An input: 128-bit loads from the interleaved region, or 64-bit loads from anywhere. */
+static void reduce_input_add(struct kernel_needs *ret, uint64_t bytes, bool standard) {
+    kernel_operand_add(ret, bytes, standard ? 8 : 16, KERNEL_READ,
+                       standard ? KERNEL_MEMORY_ANY : KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+}
+
 static bool reduce_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                             GError **error) {
     if (!kernel_check_param(spec, 0, 2, 4096, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 8, 1 << 18, 8, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
     const uint64_t run = 2 * (uint64_t)spec->p[1];
     kernel_operand_add(ret, run, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, run, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
-    kernel_operand_add(ret, run * (spec->p[0] - 1), 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    reduce_input_add(ret, run, spec->p[2] != 0);
+    reduce_input_add(ret, run * (spec->p[0] - 1), spec->p[2] != 0);
     ret->alias[0] = 1 << 1;
     ret->useful_work = (uint64_t)(spec->p[0] - 1) * spec->p[1] / 4;
     return true;
@@ -21,7 +28,8 @@ static uint64_t reduce_cycles(const struct kernel_spec *spec, uint32_t lane) {
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t vectors = kernel_share(spec->p[1] / 8, w);
-        slots[w] = vectors ? REDUCE_SLOTS + vectors * (spec->p[0] + REDUCE_VECTOR_SLOTS)
+        const uint32_t standard = spec->p[2], loads = spec->p[0] * (1 + standard);
+        slots[w] = vectors ? REDUCE_SLOTS + 2 * standard + vectors * (loads + REDUCE_VECTOR_SLOTS)
                            : REDUCE_IDLE_SLOTS;
     }
     return kernel_time_single(lane, REDUCE_REGISTERS, slots);
@@ -33,8 +41,14 @@ static uint32_t reduce_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     return 2;
 }
 
-const struct kernel_family kernel_family_REDUCE_F16 = {
-    .describe = reduce_describe, .cycles = reduce_cycles, .scalars = reduce_scalars};
+static const char *reduce_symbol(const struct kernel_spec *spec) {
+    return spec->p[2] ? "reduce_f16_std" : "reduce_f16";
+}
+
+const struct kernel_family kernel_family_REDUCE_F16 = {.describe = reduce_describe,
+                                                       .cycles = reduce_cycles,
+                                                       .scalars = reduce_scalars,
+                                                       .symbol = reduce_symbol};
 
 /* --- reduce_panels (device/reduce_panels.S): the same per panel of 16 columns, with an epilogue. --- */
 
@@ -42,25 +56,27 @@ static bool panels_has(const struct kernel_spec *spec, uint32_t bit) {
     return (spec->p[3] & bit) != 0;
 }
 
-/* Suffix of the entry by epilogue bits; NULL = not offered. */
-static const char *const panels_names[16] = {
-    [KERNEL_EPILOGUE_RESIDUAL] = "reduce_panels_r",
-    [KERNEL_EPILOGUE_BIAS] = "reduce_panels_b",
-    [KERNEL_EPILOGUE_RESIDUAL | KERNEL_EPILOGUE_BIAS] = "reduce_panels_rb",
-    [KERNEL_EPILOGUE_GELU] = "reduce_panels_g",
-    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU] = "reduce_panels_bg",
-    [KERNEL_EPILOGUE_F8] = "reduce_panels_q",
-    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_F8] = "reduce_panels_bq",
-    [KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8] = "reduce_panels_gq",
-    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8] = "reduce_panels_bgq",
+/* Entries by epilogue bits, without and with KERNEL_EPILOGUE_STANDARD; NULL = not offered. */
+#define PANELS(suffix) {"reduce_panels_" suffix, "reduce_panels_" suffix "_std"}
+static const char *const panels_names[16][2] = {
+    [KERNEL_EPILOGUE_RESIDUAL] = PANELS("r"),
+    [KERNEL_EPILOGUE_BIAS] = PANELS("b"),
+    [KERNEL_EPILOGUE_RESIDUAL | KERNEL_EPILOGUE_BIAS] = PANELS("rb"),
+    [KERNEL_EPILOGUE_GELU] = PANELS("g"),
+    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU] = PANELS("bg"),
+    [KERNEL_EPILOGUE_F8] = PANELS("q"),
+    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_F8] = PANELS("bq"),
+    [KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8] = PANELS("gq"),
+    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8] = PANELS("bgq"),
 };
+#undef PANELS
 
 static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                             GError **error) {
     const uint32_t partials = spec->p[0], rows = spec->p[1], columns = spec->p[2];
-    if (spec->p[3] > 15 || !panels_names[spec->p[3]])
+    if (spec->p[3] > 31 || !panels_names[spec->p[3] & 15][0])
         return kernel_refuse(spec, 3, "epilogue", "residual (1), bias (2), 3, GELU (4), 6, F8 (8), "
-                                                  "10, 12 or 14", error);
+                                                  "10, 12 or 14; 16 more for region 0", error);
     const bool f8 = panels_has(spec, KERNEL_EPILOGUE_F8);
     if (!kernel_check_param(spec, 0, 1, 4096, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 1, 8192, 1, error)) return false;
@@ -71,18 +87,16 @@ static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs 
     const uint64_t run = 2 * (uint64_t)rows * columns;
     kernel_operand_add(ret, f8 ? run / 2 : run, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        f8 ? KERNEL_F8 : KERNEL_F16);
-    kernel_operand_add(ret, run, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    const bool standard = panels_has(spec, KERNEL_EPILOGUE_STANDARD);
+    reduce_input_add(ret, run, standard);
     if (!f8) ret->alias[0] |= 1 << 1;
-    if (partials > 1)
-        kernel_operand_add(ret, run * (partials - 1), 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED,
-                           KERNEL_F16);
+    if (partials > 1) reduce_input_add(ret, run * (partials - 1), standard);
     if (panels_has(spec, KERNEL_EPILOGUE_RESIDUAL)) {
         ret->alias[0] |= (uint8_t)(1 << ret->n_operands);
-        kernel_operand_add(ret, run, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+        reduce_input_add(ret, run, standard);
     }
     if (panels_has(spec, KERNEL_EPILOGUE_BIAS))
-        kernel_operand_add(ret, 2 * (uint64_t)columns, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED,
-                           KERNEL_F16);
+        reduce_input_add(ret, 2 * (uint64_t)columns, standard);
     const uint64_t n = (uint64_t)rows * columns;
     ret->useful_work = (partials - 1) * n / 4;
     if (panels_has(spec, KERNEL_EPILOGUE_GELU)) ret->useful_work += 3 * n;
@@ -97,9 +111,11 @@ static uint64_t panels_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t b = panels_has(spec, KERNEL_EPILOGUE_BIAS);
     const uint32_t g = panels_has(spec, KERNEL_EPILOGUE_GELU);
     const uint32_t q = panels_has(spec, KERNEL_EPILOGUE_F8);
-    const uint32_t vector = spec->p[0] + 8 + r + b + 19 * g + q;
+    const uint32_t s = panels_has(spec, KERNEL_EPILOGUE_STANDARD);
+    const uint32_t loads = spec->p[0] + r + b;
+    const uint32_t vector = loads * (1 + s) + 8 + 19 * g + q;
     const uint32_t panel = PANELS_PANEL + r + b + 2 * q;
-    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + 7 * g + 14 * q;
+    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + 7 * g + 14 * q + 2 * s;
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t vectors = kernel_share(2 * spec->p[1], w);
@@ -124,10 +140,42 @@ static uint32_t panels_registers(const struct kernel_spec *spec, const uint32_t 
 }
 
 static const char *panels_symbol(const struct kernel_spec *spec) {
-    return panels_names[spec->p[3] & 15];
+    return panels_names[spec->p[3] & 15][spec->p[3] >> 4 & 1];
 }
 
 const struct kernel_family kernel_family_REDUCE_PANELS = {.describe = panels_describe,
                                                           .cycles = panels_cycles,
                                                           .registers = panels_registers,
                                                           .symbol = panels_symbol};
+
+/* --- Maximum of runs of words (device/max_partials.S): partials, words. --- */
+
+enum { MAXP_SETUP = 19, MAXP_WORD = 5, MAXP_IDLE = 10 };
+
+static bool maxp_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                          GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 4096, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 1, 1 << 16, 1, error)) return false;
+    const uint64_t run = 4 * (uint64_t)spec->p[1];
+    kernel_operand_add(ret, run, 4, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16_PAIR);
+    kernel_operand_add(ret, run * spec->p[0], 4, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16_PAIR);
+    return true;
+}
+
+static uint64_t maxp_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t words = kernel_share(spec->p[1], w);
+        slots[w] = words ? MAXP_SETUP + words * (MAXP_WORD + spec->p[0]) : MAXP_IDLE;
+    }
+    return kernel_time_single(lane, 4, slots);
+}
+
+static uint32_t maxp_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = spec->p[1];
+    return 2;
+}
+
+const struct kernel_family kernel_family_MAX_PARTIALS = {
+    .describe = maxp_describe, .cycles = maxp_cycles, .scalars = maxp_scalars};

@@ -113,3 +113,36 @@ void num_kernel_gelu_f8(const uint32_t *p, void *const *op) {
                 c < p[1] ? cast_f8(num_kernel_gelu(h), (int32_t)p[3]) : 0;
         }
 }
+
+/* --- Moves. --- */
+
+void num_kernel_max_partials(const uint32_t *p, void *const *op) {
+    uint16_t *out = op[0];
+    const uint16_t *in = op[1];
+    const size_t n = 2 * (size_t)p[1];
+    for (size_t e = 0; e < n; e++) {
+        uint16_t best = in[e];
+        for (uint32_t i = 1; i < p[0]; i++)
+            if (num_f16_to_f32(in[i * n + e]) > num_f16_to_f32(best)) best = in[i * n + e];
+        out[e] = best;
+    }
+}
+
+void num_kernel_copy_strided(const uint32_t *p, void *const *op) {
+    for (uint32_t o = 0; o < p[4]; o++)
+        for (uint32_t r = 0; r < p[0]; r++)
+            memcpy((uint8_t *)op[0] + (size_t)o * p[6] + (size_t)r * p[3],
+                   (const uint8_t *)op[1] + (size_t)o * p[5] + (size_t)r * p[2], p[1]);
+}
+
+void num_kernel_pack_right(const uint32_t *p, void *const *op) {
+    uint16_t *out = op[0];
+    const uint16_t *in = op[1];
+    const size_t rows = p[0], columns = p[1];
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < columns; c++) {
+            const size_t panel = c / 16 * (rows / 16) + r / 16;
+            const size_t from = p[2] ? (c / 16 * rows + r) * 16 + c % 16 : r * columns + c;
+            out[panel * 256 + c % 16 * 16 + r % 16] = in[from];
+        }
+}

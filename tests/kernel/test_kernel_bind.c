@@ -25,7 +25,7 @@ static void test_shapes(void) {
         {{KERNEL_GEMM_F8, {10, 32, 16, 0, 0, 32}}, "rule scale"},
         {{KERNEL_REDUCE_F16, {1, 8}}, "partials is 1"},
         {{KERNEL_REDUCE_F16, {2, 12}}, "elements is 12"},
-        {{KERNEL_REDUCE_F16, {2, 16, 1}}, "unused parameter"},
+        {{KERNEL_REDUCE_F16, {2, 16, 0, 1}}, "unused parameter"},
         {{KERNEL_REDUCE_PANELS, {2, 4, 16, 9}}, "rule epilogue"},
         {{KERNEL_REDUCE_PANELS, {2, 4, 16, 8}}, "columns is 16"},
         {{KERNEL_CAST_F16_F8, {8, 40}}, "rule scale"},
