@@ -84,7 +84,7 @@ static bool usage_ok(const struct solve_options *o, int argc, const char *path) 
 }
 
 int cmd_placement_solve(int argc, char **argv) {
-    struct solve_options o = {.tiles = 1};
+    struct solve_options o = {.tiles = 1, .steps = 20 * 1000 * 1000};
     const GOptionEntry entries[] = {
         {"capacity", 'c', 0, G_OPTION_ARG_INT, &o.capacity, "Bytes of memory, for a CSV", "N"},
         {"json", 'j', 0, G_OPTION_ARG_NONE, &o.json, "Report as JSON", NULL},

@@ -184,7 +184,7 @@ enum place_part {
 };
 
 struct place_options {
-    uint64_t max_steps;       /* search budget per distinct tile, positions tried; 0 = default */
+    uint64_t max_steps;       /* budget per distinct tile, positions tried; 0 = 200,000 */
     bool constructive_only;   /* no exact search: solved, infeasible by bounds, or undecided */
     bool search_only;         /* exact search alone, without orders and bounds (tests of it) */
     /* [n_requests] or NULL: addresses of an earlier map (PLACE_NO_ADDRESS = new request), kept where
@@ -207,7 +207,9 @@ struct place_result {
     uint64_t n_steps;          /* positions tried, all distinct tiles */
     double seconds;
 };
-/* Checks the problem first. NULL only with an error (contradictory problem). */
+/* Checks the problem first. NULL only with an error (contradictory problem). Once a tile is infeasible
+ * or cannot be decided, hard tiles that are still open stay PLACE_UNDECIDED: the whole does not fit
+ * anyway. */
 struct place_result *place_solve(const struct place_problem *p,
                                  const struct place_options *options, GError **error);
 void place_result_free(struct place_result *r);

@@ -105,6 +105,7 @@ bool greedy_solve(struct fit *f, uint64_t max_steps) {
     const uint32_t n = f->tile->n;
     struct key *key = arena_new_array(f->tile->arena, struct key, n);
     const uint64_t limit = f->n_steps + max_steps;
+    if (n == 0) return true;
     for (uint32_t a = 0; a < ARRAY_LEN(attempts); a++) {
         for (uint32_t i = 0; i < n; i++) key[i] = item_key(f->tile, i, attempts[a].order);
         for (uint32_t round = 0; round < ROUNDS && f->n_steps < limit; round++) {

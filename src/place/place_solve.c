@@ -1,13 +1,15 @@
 /* The driver: checks the problem, finds tiles with the same requests, solves each distinct tile once
  * (in parallel, one slot each), copies the answers, lets the independent checker see the whole map.
  *
- * A tile: repair of the previous map, if there is one; first constructive order; proofs without search; all constructive orders; exact search.
- * Each stage has a budget in steps (positions tried), so the answer does not depend on time. */
+ * First every distinct tile gets a repair of the previous map, if there is one, a few constructive
+ * rounds and the proofs that need no search. If none is infeasible, the open ones get all constructive
+ * orders and the exact search, in batches until one fails. If all are solved and there is traffic,
+ * every map is improved for it. Budgets are steps (positions tried), never time. */
 #include "place/place_int.h"
 
 #include <string.h>
 
-enum { DEFAULT_STEPS = 20 * 1000 * 1000, FIRST_ROUNDS = 8, GREEDY_ROUNDS = 400 };
+enum { DEFAULT_STEPS = 200 * 1000, FIRST_ROUNDS = 8, GREEDY_ROUNDS = 400, BATCH = 16 };
 
 struct answer {
     enum place_status status;
@@ -15,6 +17,7 @@ struct answer {
     uint32_t *address; /* per request of the tile; NULL unless solved */
     struct place_proof proof;
     uint64_t n_steps;
+    bool repaired;
 };
 
 struct solve {
@@ -24,6 +27,11 @@ struct solve {
     uint32_t n_distinct;
     uint32_t *distinct, *class; /* distinct tiles; [n_tiles] number of the tile's class */
     struct answer *answer;      /* [n_distinct] */
+};
+
+struct hard_batch {
+    const struct solve *s;
+    uint32_t n, item[BATCH]; /* numbers of distinct tiles */
 };
 
 /* --- Identical tiles. --- */
@@ -129,44 +137,103 @@ static void take_map(const struct fit *f, struct answer *a) {
         a->address[r] = f->address[t->item_of[r]] + t->offset_of[r];
 }
 
-static void solve_tile(const struct solve *s, uint32_t tile, struct answer *a) {
-    struct arena *arena = arena_new();
-    const struct tile *t = tile_build(s->p, tile, arena);
-    struct fit *f = fit_new(t, arena);
-    uint64_t budget = s->options->max_steps ? s->options->max_steps : DEFAULT_STEPS;
-    const uint64_t first = MIN(budget, FIRST_ROUNDS * (uint64_t)t->n);
-    a->status = PLACE_UNDECIDED;
-    bool solved = s->options->previous != NULL &&
-                  repair_solve(f, s->options->previous + s->p->first[tile]);
-    const bool repaired = solved;
-    if (!solved) solved = !s->options->search_only && greedy_solve(f, first);
-    if (!solved && !s->options->search_only) {
-        a->proof = bound_prove(t);
-        if (a->proof.kind == PLACE_PROOF_NONE)
-            solved = greedy_solve(f, MIN(budget, GREEDY_ROUNDS * (uint64_t)t->n));
-    }
-    a->constructive = solved;
-    a->n_steps = f->n_steps;
-    if (!solved && a->proof.kind == PLACE_PROOF_NONE && !s->options->constructive_only) {
-        const enum search_status found =
-            search_solve(t, budget - MIN(budget, f->n_steps), f->address, &a->n_steps);
-        solved = found == SEARCH_FOUND;
-        if (found == SEARCH_INFEASIBLE) a->proof.kind = PLACE_PROOF_SEARCH;
-    }
+/* A tile in solver form with its fit; freed as a whole. */
+struct work {
+    struct arena *arena;
+    const struct tile *t;
+    struct fit *f;
+};
+
+static struct work work_begin(const struct solve *s, uint32_t tile) {
+    struct work w = {.arena = arena_new()};
+    w.t = tile_build(s->p, tile, w.arena);
+    w.f = fit_new(w.t, w.arena);
+    return w;
+}
+
+static void work_end(struct work *w, struct answer *a, bool solved) {
+    a->n_steps += w->f->n_steps;
     if (a->proof.kind != PLACE_PROOF_NONE) {
         a->status = PLACE_INFEASIBLE;
         a->proof.user = g_memdup2(a->proof.user, a->proof.n_users * sizeof *a->proof.user);
     }
-    if (solved && !repaired && s->options->traffic != NULL)
-        traffic_improve(f, s->options->traffic, tile, s->p->first[tile]);
-    if (solved) take_map(f, a);
-    arena_free(arena);
+    if (solved) take_map(w->f, a);
+    arena_free(w->arena);
 }
 
-static void solve_item(uint32_t i, uint32_t thread, void *context) {
-    const struct solve *s = context;
+static uint64_t tile_budget(const struct solve *s) {
+    return s->options->max_steps ? s->options->max_steps : DEFAULT_STEPS;
+}
+
+/* Repair, a few constructive rounds, proofs. */
+static void solve_first(uint32_t i, uint32_t thread, void *context) {
     (void)thread;
-    solve_tile(s, s->distinct[i], &s->answer[i]);
+    const struct solve *s = context;
+    const uint32_t tile = s->distinct[i];
+    struct answer *a = &s->answer[i];
+    struct work w = work_begin(s, tile);
+    bool solved = s->options->previous != NULL &&
+                  repair_solve(w.f, s->options->previous + s->p->first[tile]);
+    a->repaired = solved;
+    if (!solved && !s->options->search_only) {
+        solved = greedy_solve(w.f, MIN(tile_budget(s), FIRST_ROUNDS * (uint64_t)w.t->n));
+        if (!solved) a->proof = bound_prove(w.t);
+    }
+    a->constructive = solved;
+    a->status = PLACE_UNDECIDED;
+    work_end(&w, a, solved);
+}
+
+/* All constructive rounds, then the exact search. */
+static void solve_hard(uint32_t i, uint32_t thread, void *context) {
+    (void)thread;
+    const struct hard_batch *batch = context;
+    const struct solve *s = batch->s;
+    struct answer *a = &s->answer[batch->item[i]];
+    struct work w = work_begin(s, s->distinct[batch->item[i]]);
+    const uint64_t budget = tile_budget(s);
+    bool solved = !s->options->search_only &&
+                  greedy_solve(w.f, MIN(budget, GREEDY_ROUNDS * (uint64_t)w.t->n));
+    a->constructive = solved;
+    if (!solved && !s->options->constructive_only) {
+        const enum search_status found =
+            search_solve(w.t, budget - MIN(budget, w.f->n_steps), w.f->address, &a->n_steps);
+        solved = found == SEARCH_FOUND;
+        if (found == SEARCH_INFEASIBLE) a->proof.kind = PLACE_PROOF_SEARCH;
+    }
+    work_end(&w, a, solved);
+}
+
+/* A solved tile's map again, with the traffic in mind. */
+static void solve_traffic(uint32_t i, uint32_t thread, void *context) {
+    (void)thread;
+    const struct solve *s = context;
+    const uint32_t tile = s->distinct[i];
+    struct answer *a = &s->answer[i];
+    if (a->repaired) return;
+    struct work w = work_begin(s, tile);
+    for (uint32_t k = 0; k < w.t->n; k++) w.f->address[k] = a->address[w.t->item[k].root];
+    traffic_improve(w.f, s->options->traffic, tile, s->p->first[tile]);
+    g_free(a->address);
+    work_end(&w, a, true);
+}
+
+/* The tiles that the first stage left open, a batch at a time; a tile that fails ends it: whether
+ * the others could be solved no longer matters. */
+static bool solve_open(const struct solve *s) {
+    struct hard_batch batch = {.s = s};
+    for (uint32_t i = 0; i < s->n_distinct; i++)
+        if (s->answer[i].status == PLACE_INFEASIBLE) return false;
+    bool ok = true;
+    for (uint32_t i = 0; i < s->n_distinct && ok; i++) {
+        if (s->answer[i].status == PLACE_UNDECIDED) batch.item[batch.n++] = i;
+        if (batch.n == 0 || (batch.n < BATCH && i + 1 < s->n_distinct)) continue;
+        par_for(batch.n, solve_hard, &batch);
+        for (uint32_t k = 0; k < batch.n; k++)
+            ok = ok && s->answer[batch.item[k]].status == PLACE_SOLVED;
+        batch.n = 0;
+    }
+    return ok;
 }
 
 /* --- All tiles. --- */
@@ -208,7 +275,8 @@ static void collect(const struct solve *s, struct place_result *r) {
     }
     const uint32_t *previous = s->options->previous;
     for (uint32_t i = 0; i < p->n_requests && previous != NULL; i++)
-        r->n_moved += previous[i] != PLACE_NO_ADDRESS && previous[i] != r->address[i];
+        r->n_moved += previous[i] != PLACE_NO_ADDRESS && r->address[i] != PLACE_NO_ADDRESS &&
+                      previous[i] != r->address[i];
 }
 
 static void check_answer(const struct place_problem *p, const struct place_result *r) {
@@ -229,7 +297,8 @@ struct place_result *place_solve(const struct place_problem *p,
     s.class = g_new(uint32_t, p->n_tiles);
     find_classes(&s);
     s.answer = g_new0(struct answer, s.n_distinct);
-    par_for(s.n_distinct, solve_item, &s);
+    par_for(s.n_distinct, solve_first, &s);
+    if (solve_open(&s) && s.options->traffic != NULL) par_for(s.n_distinct, solve_traffic, &s);
 
     struct place_result *r = g_new0(struct place_result, 1);
     r->n_tiles = p->n_tiles;

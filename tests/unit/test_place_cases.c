@@ -18,7 +18,8 @@ static uint32_t add(struct place_builder *b, const char *name, struct place_requ
 
 static struct place_result *solve(const struct place_problem *p) {
     GError *error = NULL;
-    struct place_result *r = place_solve(p, NULL, &error);
+    const struct place_options options = {.max_steps = 20 * 1000 * 1000};
+    struct place_result *r = place_solve(p, &options, &error);
     g_assert_no_error(error);
     if (r->status == PLACE_SOLVED) g_assert_true(place_map_check(p, r->address, NULL));
     return r;
