@@ -36,7 +36,7 @@ static uint64_t grid_cycles(const struct attention *a, uint32_t r, uint32_t c) {
     const struct kernel_spec exponential = {KERNEL_EXP_PANELS, {rows, keys, valid, num_f16_from_f32(a->scale)}};
     uint64_t cycles = plan_phase_cycles(q + kv, 64) + gemm_cycles(rows, width, keys) +
                       kernel_cycles(&maxima) + kernel_cycles(&exponential) + gemm_cycles(rows, keys, out);
-    const uint32_t owned = ceil_div_u32(rows, c);
+    const uint32_t owned = ceil_div_u32(rows, MIN(c, a->rows / r));
     const struct kernel_spec divide = {KERNEL_NORMALISE_PANELS, {owned, out, a->out}};
     cycles += kernel_cycles(&divide);
     if (c == 1) return cycles;
@@ -56,7 +56,7 @@ static bool choose_grid(struct attention *a) {
     const uint32_t each = a->batch > tiles ? 1 : tiles / a->n, groups = ceil_div_u32(a->keys, 32);
     for (uint32_t r = 1; r <= MIN(each, a->rows); r++)
         for (uint32_t c = 1; c <= MIN(each / r, groups); c++) {
-            if (a->rows / r < c || ceil_div_u32(a->rows, r) > MOST_ROWS) continue;
+            if (ceil_div_u32(a->rows, r) > MOST_ROWS) continue;
             if (32 * ceil_div_u32(groups, c) > MOST_KEYS) continue;
             if (c > 1 && (a->n * r + 1) * c > tiles) continue; /* see row_maxima */
             const uint64_t cycles = grid_cycles(a, r, c);
@@ -83,12 +83,13 @@ static void by_rows(const struct attention *a, struct program_value *v) {
     build_axis(&v->layout, PROGRAM_ROWS, a->r, a->c);
 }
 
-/* Each of the c tiles of a row part owns a window of its rows. */
+/* Each of the c tiles of a row part owns a window of its rows, as far as there are rows. */
 static void own_rows(const struct attention *a, struct program_value *v) {
     by_rows(a, v);
-    if (a->c == 1) return;
-    build_axis(&v->layout, PROGRAM_WINDOW, a->c, 1);
-    v->layout.window_rows = a->c;
+    const uint32_t n = MIN(a->c, a->rows / a->r);
+    if (n == 1) return;
+    build_axis(&v->layout, PROGRAM_WINDOW, n, 1);
+    v->layout.window_rows = n;
     v->layout.window_cols = 1;
 }
 
@@ -104,16 +105,6 @@ static uint32_t operand(const struct attention *a, uint32_t k, const struct prog
     return build_source(a->b, a->op->operands[k], want);
 }
 
-static uint32_t ones(struct build *b) {
-    if (b->ones != PROGRAM_NONE) return b->ones;
-    struct program_value v = {.name = "ones", .batch = 1, .rows = 1, .cols = 32, .inside = PROGRAM_NONE,
-                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
-    build_axis(&v.layout, PROGRAM_REPLICA, b->p->n_tiles, 1);
-    const struct program_op op = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_ONES,
-                                  .operation = "ones", .reason = "operator"};
-    return b->ones = build_compute(b, &op, &v);
-}
-
 /* Values as coefficients, keys inner, with a column of ones behind them. */
 static uint32_t values(const struct attention *a) {
     struct build *b = a->b;
@@ -127,10 +118,10 @@ static uint32_t values(const struct attention *a) {
         from = (struct held){build_source(b, a->op->operands[2], &home), program_map_identity(), false};
     }
     build_axis(&v.layout, PROGRAM_REPLICA, a->r, a->c);
-    const uint32_t filler = ones(b);
+    BUG_ON(b->ones == PROGRAM_NONE);
     const uint32_t copy = build_copy(b, a->op, "gather", &from, &v);
     struct program_op *op = &b->p->ops[b->p->n_ops - 1];
-    op->inputs[op->n_inputs++] = filler;
+    op->inputs[op->n_inputs++] = b->ones;
     return copy;
 }
 
@@ -188,11 +179,11 @@ static uint32_t probabilities(const struct attention *a, uint32_t queries, uint3
                    &v);
 }
 
-/* Bias of the values, one row per matrix of the batch. */
-static uint32_t add_bias(const struct attention *a, uint32_t result, const struct program_value *like) {
+/* Bias of the values, one row per matrix of the batch; PROGRAM_NONE if there is none. */
+static uint32_t bias_rows(const struct attention *a) {
     struct build *b = a->b;
     const struct plan_value_bias *bias = &b->order->value_bias[a->op - b->g->ops];
-    if (bias->value == GRAPH_NONE) return result;
+    if (bias->value == GRAPH_NONE) return PROGRAM_NONE;
     uint32_t n, heads_width;
     plan_matrix(&b->g->values[bias->value].shape, &n, &heads_width);
     const uint32_t heads = (heads_width - bias->first) / a->out;
@@ -210,16 +201,10 @@ static uint32_t add_bias(const struct attention *a, uint32_t result, const struc
     from.map.inner_to[0][2] = (int32_t)a->out;
     from.map.inner_to[1][1] = 0;
     from.map.offset[2] = (int32_t)bias->first;
-    const uint32_t row = build_copy(b, a->op, "gather", &from, &v);
-    struct program_value sum = *like;
-    sum.name = arena_printf(b->p->arena, "%s.biased", a->op->name);
-    return compute(a,
-                   (struct program_op){.compute = PROGRAM_SUM, .epilogue = PROGRAM_EPILOGUE_BIAS,
-                                       .n_inputs = 2, .inputs = {result, row}},
-                   &sum);
+    return build_copy(b, a->op, "gather", &from, &v);
 }
 
-static uint32_t weighted_values(const struct attention *a, uint32_t p, uint32_t v) {
+static uint32_t weighted_values(const struct attention *a, uint32_t p, uint32_t v, uint32_t bias) {
     struct program_value y = value(a, "weighted", a->rows, a->out + 1,
                                    build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED));
     by_rows(a, &y);
@@ -238,7 +223,12 @@ static uint32_t weighted_values(const struct attention *a, uint32_t p, uint32_t 
                      (struct program_op){.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_NORMALISE,
                                          .n_inputs = 1, .inputs = {result}},
                      &y);
-    return add_bias(a, result, &y);
+    if (bias == PROGRAM_NONE) return result;
+    y.name = arena_printf(a->b->p->arena, "%s.biased", a->op->name);
+    return compute(a,
+                   (struct program_op){.compute = PROGRAM_SUM, .epilogue = PROGRAM_EPILOGUE_BIAS,
+                                       .n_inputs = 2, .inputs = {result, bias}},
+                   &y);
 }
 
 bool build_attention(struct build *b, const struct graph_op *op) {
@@ -265,6 +255,7 @@ bool build_attention(struct build *b, const struct graph_op *op) {
     build_axis(&keys.layout, PROGRAM_ROWS, a.c, 1);
     build_axis(&keys.layout, PROGRAM_REPLICA, a.r, a.c);
     const uint32_t x = operand(&a, 0, &queries), y = operand(&a, 1, &keys), z = values(&a);
-    build_hold(b, op->results[0], weighted_values(&a, probabilities(&a, x, y), z));
+    const uint32_t bias = bias_rows(&a);
+    build_hold(b, op->results[0], weighted_values(&a, probabilities(&a, x, y), z, bias));
     return true;
 }

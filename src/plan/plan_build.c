@@ -392,18 +392,33 @@ static bool mark_outputs(struct build *b) {
     return true;
 }
 
+/* 32 ones on every tile, for the sums of attention; made once. */
+static void build_ones(struct build *b) {
+    bool wanted = false;
+    for (uint32_t i = 0; i < b->g->n_ops; i++) wanted |= b->g->ops[i].kind == GRAPH_ATTENTION;
+    if (!wanted) return;
+    struct program_value v = {.name = "ones", .batch = 1, .rows = 1, .cols = 32, .inside = PROGRAM_NONE,
+                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
+    build_axis(&v.layout, PROGRAM_REPLICA, b->p->n_tiles, 1);
+    const struct program_op op = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_ONES,
+                                  .operation = "ones", .reason = "operator"};
+    b->ones = build_compute(b, &op, &v);
+}
+
 static struct program *build_pass(struct build *b) {
     const struct graph *g = b->g;
     b->p = program_new(g->name, b->o->n_tiles);
     b->held = arena_new_array(b->p->arena, struct held, g->n_values);
     b->repeat = PROGRAM_NONE;
     b->ones = PROGRAM_NONE;
+    b->next_base = 0;
     b->cast = arena_new_array(b->p->arena, uint32_t, g->n_values);
     memset(b->cast, 0xff, g->n_values * sizeof *b->cast);
     b->iterated = g_array_new(FALSE, FALSE, sizeof(struct program_iterated));
     b->names = g_hash_table_new(g_str_hash, g_str_equal);
     for (uint32_t i = 0; i < g->n_values; i++)
         b->held[i] = (struct held){PROGRAM_NONE, program_map_identity(), false};
+    build_ones(b);
     uint32_t at = 0;
     const bool ok = build_ops(b, &at, GRAPH_NONE) && mark_outputs(b);
     g_array_free(b->iterated, TRUE);

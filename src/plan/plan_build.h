@@ -20,6 +20,7 @@ struct build {
     struct program *p;
     struct held *held;  /* by graph value */
     uint32_t *cast;     /* by graph value: its F8 form, or PROGRAM_NONE */
+    uint32_t next_base; /* first tile of the next product that needs few tiles */
     uint32_t ones;      /* 32 ones on every tile, or PROGRAM_NONE */
     uint32_t repeat;    /* of the program, whose body is open; PROGRAM_NONE outside */
     uint32_t count;     /* of that repeat */

@@ -11,6 +11,7 @@ static struct program_value left_layout(struct build *b, const struct plan_gemm 
                               .batch = 1, .rows = m->rows, .cols = m->inner, .inside = PROGRAM_NONE,
                               .layout = build_layout(m->format, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
     if (m->format != PROGRAM_F16) v.layout.exponent = (int8_t)b->o->fp8_exponent;
+    v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->k, c->stride_k);
     build_axis(&v.layout, PROGRAM_REPLICA, c->c, c->stride_c);
@@ -92,6 +93,7 @@ static uint32_t right_operand(struct build *b, const struct plan_gemm *m,
                               .rows = m->inner, .cols = m->columns, .inside = PROGRAM_NONE,
                               .layout = build_layout(m->format, PROGRAM_COEFF, memory)};
     if (m->format != PROGRAM_F16) v.layout.exponent = (int8_t)b->o->fp8_exponent;
+    v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->k, c->stride_k);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_REPLICA, c->r, c->stride_r);
@@ -114,6 +116,7 @@ static uint32_t bias_operand(struct build *b, const struct plan_gemm *m, const s
     struct program_value v = {.name = b->g->values[m->bias].name, .batch = 1, .rows = c->r,
                               .cols = m->columns, .inside = PROGRAM_NONE,
                               .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
+    v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_REPLICA, c->k, c->stride_k);
@@ -143,6 +146,7 @@ static uint32_t swapped_right(struct build *b, const struct plan_gemm *m, const 
                               .batch = m->batch, .rows = m->columns, .cols = m->inner,
                               .inside = PROGRAM_NONE,
                               .layout = build_layout(m->format, PROGRAM_COEFF_T, memory)};
+    v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_COLS, c->k, c->stride_k);
     build_axis(&v.layout, PROGRAM_REPLICA, c->r, c->stride_r);
@@ -167,6 +171,7 @@ static bool build_swapped(struct build *b, const struct plan_gemm *m, const stru
     struct program_value v = {.name = arena_printf(b->p->arena, "%s.partial", name), .batch = m->batch,
                               .rows = m->rows, .cols = m->columns, .inside = PROGRAM_NONE,
                               .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED)};
+    v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);
@@ -190,7 +195,19 @@ static bool build_swapped(struct build *b, const struct plan_gemm *m, const stru
     return true;
 }
 
-bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+/* Products on few tiles lie side by side, so that their parameters do not pile up on the first ones. */
+static struct plan_candidate place_grid(struct build *b, const struct plan_candidate *c) {
+    struct plan_candidate x = *c;
+    const uint32_t span = align_up_u32(c->r * c->c * c->k, 2);
+    if (span > b->p->n_tiles / 2) return x;
+    if (b->next_base + span > b->p->n_tiles) b->next_base = 0;
+    x.base = b->next_base;
+    b->next_base += span;
+    return x;
+}
+
+bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *chosen) {
+    const struct plan_candidate placed = place_grid(b, chosen), *c = &placed;
     if (m->swapped) return build_swapped(b, m, c);
     const struct graph_op *op = &b->g->ops[m->op];
     const char *name = b->g->values[m->result].name;
@@ -198,6 +215,7 @@ bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_ca
     struct program_value v = {.name = arena_printf(b->p->arena, "%s.partial", op->name), .batch = 1,
                               .rows = m->rows, .cols = m->columns, .inside = PROGRAM_NONE,
                               .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
+    v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);

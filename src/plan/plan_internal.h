@@ -36,7 +36,7 @@ enum plan_home { PLAN_HOME_INSIDE, PLAN_HOME_APART };
 struct plan_candidate {
     uint32_t r, c, k;
     uint32_t local_rows, local_inner, local_columns; /* largest tile, padded */
-    uint32_t stride_r, stride_c, stride_k;
+    uint32_t stride_r, stride_c, stride_k, base;
     uint8_t home;      /* enum plan_home */
     bool pair_columns, pair_rows; /* pairs of tiles share the left or the right operand */
     bool interleaved;
