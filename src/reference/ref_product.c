@@ -7,6 +7,10 @@
 
 enum { BLOCK_ROWS = 256, BLOCK_COLUMNS = 2048 };
 
+/* OpenBLAS's serial build keeps its work buffers in unguarded statics: concurrent calls give wrong
+ * results. One call at a time. */
+static GMutex blas_lock;
+
 struct blocks {
     const struct ref_product *p;
     uint32_t n_columns; /* blocks per row of blocks */
@@ -20,10 +24,12 @@ static void block_run(uint32_t i, uint32_t thread, void *context) {
     const uint32_t m = MIN(BLOCK_ROWS, p->m - r), n = MIN(BLOCK_COLUMNS, p->n - c);
     const float *left = p->a + (p->transpose_a ? r : (size_t)r * p->lda);
     const float *right = p->b + (p->transpose_b ? (size_t)c * p->ldb : c);
+    g_mutex_lock(&blas_lock);
     cblas_sgemm(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans,
                 p->transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)p->k, p->alpha,
                 left, (int)p->lda, right, (int)p->ldb, 0.0f, p->c + (size_t)r * p->ldc + c,
                 (int)p->ldc);
+    g_mutex_unlock(&blas_lock);
 }
 
 void ref_product_run(const struct ref_product *p) {
@@ -120,11 +126,15 @@ static void attention_head(uint32_t i, uint32_t thread, void *context) {
     float *out = a->call->result + (size_t)i * a->s * a->e;
     float *scores = g_malloc((size_t)a->s * a->t * sizeof(float));
     float *sums = g_malloc((size_t)a->s * sizeof(float));
+    g_mutex_lock(&blas_lock);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)a->s, (int)a->t, (int)a->d, 1.0f, q,
                 (int)a->d, k, (int)a->d, 0.0f, scores, (int)a->t);
+    g_mutex_unlock(&blas_lock);
     for (uint32_t r = 0; r < a->s; r++) sums[r] = row_exponentials(a, scores + (size_t)r * a->t, r);
+    g_mutex_lock(&blas_lock);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)a->s, (int)a->e, (int)a->t, 1.0f,
                 scores, (int)a->t, v, (int)a->e, 0.0f, out, (int)a->e);
+    g_mutex_unlock(&blas_lock);
     for (uint32_t r = 0; r < a->s; r++)
         for (uint32_t j = 0; j < a->e; j++) out[(size_t)r * a->e + j] /= sums[r];
     g_free(scores);

@@ -226,7 +226,6 @@ static void test_file(void) {
 
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
-    par_set_threads(1); /* OpenBLAS's serial build is not safe to call from several threads at once */
     g_test_add_func("/plan/encoder_mlp", test_encoder_mlp);
     g_test_add_func("/plan/attention_smoke", test_attention_smoke);
     g_test_add_func("/plan/random_attention", test_random_attention);
