@@ -259,6 +259,7 @@ static bool make_config(struct cli_tile *c) {
     if (simd > (int)tile_simd_best()) return complain(c, c->simd, "this machine does not have it");
     c->config = (struct tile_config){.permissive = c->permissive, .races = c->races,
                                      .plain = c->plain, .interleave = c->interleave,
+                                     .timing_only = c->timing,
                                      .standalone = true, .exp_slots = (uint8_t)c->exp_slots,
                                      .amp_model = (enum tile_amp_model)amp,
                                      .simd = (enum tile_simd)simd};

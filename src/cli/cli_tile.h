@@ -13,7 +13,7 @@ struct cli_tile {
     char **data, **words, **set, **tails, **defines, **includes;
     gint workers, exp_slots;
     gint64 max_cycles;
-    gboolean supervisor, permissive, races, plain, interleave;
+    gboolean supervisor, permissive, races, plain, interleave, timing;
     /* State. */
     struct isa_image *image;
     struct sram *sram;
@@ -43,6 +43,8 @@ struct cli_tile {
     {"permissive", 0, 0, G_OPTION_ARG_NONE, &(o)->permissive, "Count faults where possible", NULL},\
     {"races", 0, 0, G_OPTION_ARG_NONE, &(o)->races, "Find races word by word", NULL},              \
     {"plain", 0, 0, G_OPTION_ARG_NONE, &(o)->plain, "No fused loops", NULL},                       \
+    {"timing-only", 0, 0, G_OPTION_ARG_NONE, &(o)->timing,                                         \
+     "Cycles without floating-point results", NULL},                                               \
     {"interleave", 0, 0, G_OPTION_ARG_NONE, &(o)->interleave, "All slots in cycle order", NULL},   \
     {"exp-slots", 0, 0, G_OPTION_ARG_INT, &(o)->exp_slots,                                         \
      "Slots of f16v2exp on arguments that are not zero (2)", "N"},                                 \

@@ -170,10 +170,69 @@ uint64_t num_prng_next(uint64_t state[2]) {
     return x ^ (rotl(c, 1) | rotl(c, 2));
 }
 
-void num_f16_from_f32_n(size_t n, const float *v, uint16_t *ret_h) {
+/* --- Arrays: eight at a time through the machine's own conversions where it has them. --- */
+
+static void from_f32_plain(size_t n, const float *v, uint16_t *ret_h) {
     for (size_t i = 0; i < n; i++) ret_h[i] = num_f16_from_f32(v[i]);
 }
-
-void num_f16_to_f32_n(size_t n, const uint16_t *h, float *ret_v) {
+static void to_f32_plain(size_t n, const uint16_t *h, float *ret_v) {
     for (size_t i = 0; i < n; i++) ret_v[i] = num_f16_to_f32(h[i]);
 }
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+static bool machine_converts(void) {
+    static int known = -1; /* the same value whoever writes it first */
+    if (known < 0) {
+        __builtin_cpu_init();
+        known = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+    }
+    return known;
+}
+
+/* Infinite and NaN lanes are for the plain code: saturation and the canonical NaN. */
+static bool any_special(__m128i h) {
+    const __m128i exponent = _mm_set1_epi16(0x7c00);
+    return _mm_movemask_epi8(_mm_cmpeq_epi16(_mm_and_si128(h, exponent), exponent)) != 0;
+}
+
+__attribute__((target("avx,f16c"))) static void from_f32_f16c(size_t n, const float *v,
+                                                              uint16_t *ret_h) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(v + i), _MM_FROUND_TO_NEAREST_INT);
+        if (any_special(h))
+            from_f32_plain(8, v + i, ret_h + i);
+        else
+            _mm_storeu_si128((__m128i *)(void *)(ret_h + i), h);
+    }
+    from_f32_plain(n - i, v + i, ret_h + i);
+}
+
+__attribute__((target("avx,f16c"))) static void to_f32_f16c(size_t n, const uint16_t *h,
+                                                            float *ret_v) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(h + i));
+        if (any_special(v))
+            to_f32_plain(8, h + i, ret_v + i);
+        else
+            _mm256_storeu_ps(ret_v + i, _mm256_cvtph_ps(v));
+    }
+    to_f32_plain(n - i, h + i, ret_v + i);
+}
+
+void num_f16_from_f32_n(size_t n, const float *v, uint16_t *ret_h) {
+    (machine_converts() ? from_f32_f16c : from_f32_plain)(n, v, ret_h);
+}
+void num_f16_to_f32_n(size_t n, const uint16_t *h, float *ret_v) {
+    (machine_converts() ? to_f32_f16c : to_f32_plain)(n, h, ret_v);
+}
+
+#else
+
+void num_f16_from_f32_n(size_t n, const float *v, uint16_t *ret_h) { from_f32_plain(n, v, ret_h); }
+void num_f16_to_f32_n(size_t n, const uint16_t *h, float *ret_v) { to_f32_plain(n, h, ret_v); }
+
+#endif

@@ -69,6 +69,13 @@ static uint8_t super_cost(const struct isa_insn *i) {
     return k < TILE_N_EXCHANGE_CSRS ? TARGET_SUPER_PUT_EXCHANGE_CYCLES : TARGET_SUPER_PUT_CYCLES;
 }
 
+/* An instruction of the auxiliary pipeline that only computes: it is the last thing of a slot. */
+static void note_data(struct tile_slot *s, const struct isa_insn *i) {
+    const struct isa_form *f = isa_form(i->op);
+    s->data = f->pipe == ISA_AUX && f->kind == ISA_KIND_FLOAT;
+    s->exp = i->op == ISA_OP_F16V2EXP || i->op == ISA_OP_F16V2EXP2;
+}
+
 static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     *s = (struct tile_slot){.words = {word0, word1}, .bytes = 4, .slots = 1};
     const uint32_t words[2] = {word0, word1};
@@ -96,12 +103,14 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     s->mi = d.main;
     redirect(&s->mi);
     s->worker = (s->who & ISA_MODE_W) != 0;
+    note_data(s, &d.main);
     if (!d.bundle) return;
     const struct isa_form *a = isa_form(d.aux.op);
     s->who = m->who & a->who & ISA_MODE_W;
     s->slots = MAX(s->slots, fixed_slots(d.aux.op));
     add_registers(s, &d.aux);
     add_result(s, &d.aux);
+    note_data(s, &d.aux);
     s->aux = FUNCTIONS[d.aux.op];
     s->ai = d.aux;
     redirect(&s->ai);

@@ -22,6 +22,7 @@ struct tile_exec {
     uint32_t extra;        /* slots beyond those of the form */
     const struct tile_amp_vec *vec; /* vector code of the matrix unit, or NULL */
     bool taken;            /* a branch was taken */
+    bool timing;           /* timing-only mode */
     bool fuse;             /* fused execution is allowed */
     bool fast;             /* F16 results round to nearest even and vector code may be used */
     enum tile_fault_number fault;
@@ -52,6 +53,8 @@ struct tile_slot {
     bool is_uget;
     bool row;                   /* an exchange instruction */
     uint8_t super_cost;         /* cycles to the supervisor's next instruction; 0: a delay */
+    bool data;                  /* the auxiliary half only computes data: skipped in timing-only mode */
+    bool exp;                   /* its slots depend on data */
     bool amp;                   /* a bundle of the matrix unit, two sets and four engines */
     uint16_t store_regs;        /* $m that are address of a store: supervisor latency */
 };
@@ -128,6 +131,23 @@ void tile_weights_changed(struct tile *t);
 void tile_weights_free(struct tile *t);
 
 /* --- Workers (tile_worker.c). --- */
+
+/* Both halves of a slot and the result of the auxiliary one. In timing-only mode data is not computed:
+ * registers keep what they hold, and slow exponentials take their longer time. */
+static inline void tile_slot_issue(struct tile_exec *e, const struct tile_slot *s) {
+    e->extra = 0;
+    if (__builtin_expect(e->timing && s->data, 0)) {
+        if (s->aux != NULL) s->main(e, &s->mi);
+        if (s->exp) e->extra = (e->t->config->exp_slots ? e->t->config->exp_slots : 2u) - 1;
+        return;
+    }
+    if (s->aux != NULL) s->aux(e, &s->ai);
+    s->main(e, &s->mi);
+    if (s->n_result == 0 || e->fault != TILE_FAULT_NONE) return;
+    uint32_t *a = &e->a[s->result];
+    a[0] = e->r[0];
+    if (s->n_result >= 2) a[1] = e->r[1];
+}
 
 /* Runs slots of one worker while it is active and next_cycle < limit. */
 void tile_worker_run(struct tile *t, uint32_t worker, uint64_t limit);

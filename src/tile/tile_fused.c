@@ -68,17 +68,6 @@ static const struct body *body_find(const uint32_t *words, uint32_t n) {
     return b;
 }
 
-/* One bundle; e->pc is set. */
-static inline void issue(struct tile_exec *e, const struct tile_slot *s) {
-    s->aux(e, &s->ai);
-    s->main(e, &s->mi);
-    if (s->n_result != 0) {
-        uint32_t *a = &e->a[s->result];
-        a[0] = e->r[0];
-        if (s->n_result >= 2) a[1] = e->r[1];
-    }
-}
-
 /* Moves the worker on by so many slots of the body. */
 static void account(struct tile_exec *e, uint64_t slots) {
     struct tile_worker *w = e->w;
@@ -97,8 +86,7 @@ static bool run_pass(struct tile_exec *e, const struct body *b) {
     bool whole = true;
     e->pc = w->repeat_first;
     for (uint32_t k = 0; whole && k < b->n; k++, e->pc += 8) {
-        e->extra = 0;
-        issue(e, &b->slots[k]);
+        tile_slot_issue(e, &b->slots[k]);
         if (__builtin_expect(e->fault != TILE_FAULT_NONE, 0)) {
             e->cycle = w->next_cycle + slots * TARGET_LANE_CYCLES;
             w->pc = e->pc;

@@ -425,6 +425,26 @@ static void prepare(struct tile_exec *e, const struct tile_amp_loop *l, const st
     r->f8_values = tile_f8_values((enum num_f8_format)(e->w->fp_nfmt >> 1 & 1));
 }
 
+/* Timing only: pointers move and words count as written, data stays where it is. */
+static uint64_t pass_over(const struct tile_amp_loop *l, const struct motion *m,
+                          struct tile_fused_run *r, uint64_t passes) {
+    for (uint64_t p = 0; r->written != NULL && p < passes; p++) {
+        uint8_t *at[TILE_FUSED_STREAMS];
+        for (uint32_t i = 0; i < l->n_streams; i++)
+            at[i] = r->pointer[i] + (int64_t)m->stream[i].total * (int64_t)p;
+        for (uint32_t k = 0; k < l->n; k++) {
+            const struct tile_fused_slot *s = &m->out[k];
+            if (!has_store(s->kind)) continue;
+            const uint32_t word = (uint32_t)(at[s->store.stream] - r->memory) / 4;
+            r->written[word / 64] |= UINT64_C(3) << word % 64;
+            at[s->store.stream] += s->store.step;
+        }
+    }
+    for (uint32_t i = 0; i < l->n_streams; i++)
+        r->pointer[i] += (int64_t)m->stream[i].total * (int64_t)passes;
+    return passes * l->n;
+}
+
 uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_t passes) {
     struct interval v[TILE_FUSED_STREAMS];
     bool all_written = false;
@@ -440,7 +460,8 @@ uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_
     r.slots = m->out;
     prepare(e, l, v, &r);
     r.written = all_written ? NULL : e->t->written;
-    const uint64_t done = (l->f8 ? e->vec->loop_f8 : e->vec->loop_f16)(&r, passes - cut);
+    tile_fused_fn *const loop = l->f8 ? e->vec->loop_f8 : e->vec->loop_f16;
+    const uint64_t done = e->timing ? pass_over(l, m, &r, passes - cut) : loop(&r, passes - cut);
     for (uint32_t k = 0; k < 4; k++) {
         e->a[2 * k] = (uint32_t)r.pairs[k];
         e->a[2 * k + 1] = (uint32_t)(r.pairs[k] >> 32);

@@ -89,16 +89,6 @@ static inline void check_slot(struct tile_exec *e, const struct tile_slot *s) {
     if (__builtin_expect(!s->worker || !repeat_ok || (s->reads & ~e->w->defined), 0)) slot_fault(e, s);
 }
 
-static inline void commit(struct tile_exec *e, const struct tile_slot *s) {
-    if (s->n_result != 0) {
-        uint32_t *a = &e->a[s->result];
-        a[0] = e->r[0];
-        if (s->n_result >= 2) a[1] = e->r[1];
-        if (s->n_result == 4) memcpy(a + 2, e->r + 2, 8);
-    }
-    e->w->defined |= s->writes;
-}
-
 static inline void advance(struct tile_exec *e, const struct tile_slot *s) {
     struct tile_worker *w = e->w;
     const uint32_t slots = s->slots + e->extra;
@@ -118,7 +108,6 @@ static inline bool slot_run(struct tile_exec *e, struct tile_cache *cache, uint6
     struct tile_worker *w = e->w;
     e->pc = w->pc;
     e->cycle = w->next_cycle;
-    e->extra = 0;
     const struct tile_slot *s = fetch(e, cache);
     if (s != NULL) check_slot(e, s);
     if (e->fault != TILE_FAULT_NONE) return false;
@@ -127,10 +116,9 @@ static inline bool slot_run(struct tile_exec *e, struct tile_cache *cache, uint6
         s = fetch(e, cache); /* the table of slots may have been emptied */
     }
     e->npc = e->pc + s->bytes;
-    if (s->aux != NULL) s->aux(e, &s->ai);
-    s->main(e, &s->mi);
+    tile_slot_issue(e, s);
     if (e->fault != TILE_FAULT_NONE) return false;
-    commit(e, s);
+    w->defined |= s->writes;
     advance(e, s);
     return true;
 }
@@ -150,6 +138,7 @@ void tile_worker_run(struct tile *t, uint32_t worker, uint64_t limit) {
     struct tile_exec e = {.t = t, .w = w, .m = w->m, .a = w->a, .context = worker + 1};
     struct tile_cache *cache = tile_cache_get();
     tile_fast_update(&e);
+    e.timing = t->config->timing_only;
     e.fuse = !t->config->plain && !t->config->interleave && !t->config->races && t->observer == NULL;
     while (w->active && w->next_cycle < limit) {
         if (observed(t, worker)) return;

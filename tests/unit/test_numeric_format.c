@@ -22,6 +22,27 @@ static void test_f16_all_codes(void) {
     }
 }
 
+/* The array forms, which may use the machine's conversions, against the single ones. */
+static void test_f16_arrays(void) {
+    enum { N = 1 << 16 };
+    uint16_t *h = g_new(uint16_t, N), *back = g_new(uint16_t, N);
+    float *v = g_new(float, N);
+    for (uint32_t i = 0; i < N; i++) h[i] = (uint16_t)i;
+    num_f16_to_f32_n(N, h, v);
+    for (uint32_t i = 0; i < N; i++)
+        g_assert_cmphex(num_f32_bits(v[i]), ==, num_f32_bits(num_f16_to_f32(h[i])));
+    for (uint32_t round = 0; round < 64; round++) {
+        const uint32_t n = N - round; /* odd lengths too */
+        for (uint32_t i = 0; i < n; i++)
+            v[i] = num_f32_from_bits((uint32_t)rand_u64(3, round, i) & (round % 2 ? 0xcfffffff : 0xffffffff));
+        num_f16_from_f32_n(n, v, back);
+        for (uint32_t i = 0; i < n; i++) g_assert_cmphex(back[i], ==, num_f16_from_f32(v[i]));
+    }
+    g_free(h);
+    g_free(back);
+    g_free(v);
+}
+
 static uint16_t by_compiler(float v) {
     const _Float16 h = (_Float16)v;
     uint16_t bits;
@@ -203,6 +224,7 @@ static void test_prng(void) {
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/numeric/f16/codes", test_f16_all_codes);
+    g_test_add_func("/numeric/f16/arrays", test_f16_arrays);
     g_test_add_func("/numeric/f16/edges", test_f16_rounding_edges);
     g_test_add_func("/numeric/f16/modes", test_f16_modes);
     g_test_add_func("/numeric/f16/overflow", test_f16_overflow);
