@@ -281,6 +281,52 @@ static void test_o7(void) {
     release(p);
 }
 
+/* C25: two tiles send each other the longest message; each carries the other's controls. */
+static void test_c25(void) {
+    struct phase *p = g_new0(struct phase, 1);
+    const struct comp_message a = message(0, 0x50000, 2, 0x90000, 4148), b = message(2, 0x50000, 0, 0x90000, 4148);
+    g_assert_cmpuint(add(p, &a, 0), ==, 31);
+    g_assert_cmpuint(add(p, &b, 0), ==, 27);
+    struct fabric_tile rows[N_TILES];
+    struct fabric *f = fabric_new();
+    struct fabric_result r;
+    struct fabric_expect e = list_of(p, NULL);
+    fabric_phase_run(f, &(struct fabric_phase){.tiles = rows,
+                                               .n_tiles = comp_tiles(p->tiles, N_TILES, rows)}, &r);
+    fabric_expect_check(f, &e, &r);
+    g_assert_true(r.ok);
+    g_assert_cmpuint(rows[0].slots, ==, 4206); /* pointer label 53 + 4148 + 5 */
+    g_assert_cmpuint(rows[1].slots, ==, 4208);
+    uint32_t kinds[ISA_EXCH_SYNC + 1] = {0};
+    for (uint32_t at = 0; at < rows[0].n_words;) {
+        const struct isa_exch x = isa_exch_decode(rows[0].words + at, rows[0].n_words - at);
+        kinds[x.kind]++;
+        at += x.n_words;
+    }
+    g_assert_cmpuint(kinds[ISA_EXCH_SENDPIC], ==, 2);
+    g_assert_cmpuint(kinds[ISA_EXCH_SENDOFF], ==, 1); /* at most 4,096 items between the two */
+    fabric_expect_clear(&e);
+    fabric_free(f);
+    release(p);
+}
+
+/* O8: the address field of send counts words. */
+static void test_o8(void) {
+    const uint32_t words[2][2] = {{0x782a03cb, 0x43a00000}, {0x782a03db, 0x43a00000}};
+    struct fabric *f = fabric_new();
+    for (uint32_t k = 0; k < 2; k++) {
+        struct fabric_tile t = {.words = words[k], .n_words = 2, .csr = fabric_csr_initial()};
+        struct fabric_result r;
+        fabric_phase_run(f, &(struct fabric_phase){.tiles = &t, .n_tiles = 1}, &r);
+        g_assert_true(r.ok);
+        g_assert_cmpuint(r.count[FABRIC_S4], ==, 1);
+        g_assert_cmpuint(r.faults[0].address, ==, 4 * (82041 + 2 * k));
+        g_assert_cmpuint(t.csr.outgoing_delta, ==, 4 * (82043 + 2 * k));
+        g_assert_cmpuint(r.words_sent, ==, 2);
+    }
+    fabric_free(f);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fabric/order/fresh", test_fresh);
@@ -291,5 +337,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/fabric/order/random", test_random);
     g_test_add_func("/fabric/probes/o6", test_o6);
     g_test_add_func("/fabric/probes/o7", test_o7);
+    g_test_add_func("/fabric/probes/o8", test_o8);
+    g_test_add_func("/fabric/probes/c25", test_c25);
     return g_test_run();
 }
