@@ -1,3 +1,3 @@
 /* The same with many more mutations. */
-#define MUTATIONS 300
+#define MUTATIONS 100
 #include "test_fabric_mutations.c"
