@@ -1,23 +1,25 @@
-// add_f16: out = left + right, in halves; right is as large as left or one row for all rows.
+// add_f16, mul_f16: out = left + right or left * right, in halves; right is as large as left or one row for all rows.
 //
-// Entries    add_f16: one run of n quads. add_f16_rows: R rows of n quads, right is one row.
+// Entries    add_f16, mul_f16: one run of n quads. add_f16_rows, mul_f16_rows: R rows of n quads, right is
+//            one row.
 // Arguments  m2 = out (may be left or right of equal size), m3 = left, m4 = right, m5 = n,
-//            add_f16_rows: m6 = R
+//            _rows: m6 = R
 // Shapes     n >= 1 quads (4 halves); all 8-byte aligned, any region
 // Split      quads of a row round robin: w, w + 6, ...; all workers visit every row
 // Access tail none. Contexts: all six workers.
 // Slots      3 per quad:
-//              ld64 left next   ; add
+//              ld64 left next   ; add or multiply
 //              ld64 right next  ; -
 //              st64             ; -
 // Numerics   one rounding, nearest even.
 #include "kernel.inc"
 
-KERNEL_ENTRY add_f16, add_f16_worker, 4
-
 // m0 offset left, m1 offset right, m2 out, m3 left, m4 right, m5 quads of this worker - 1, m6 rows,
 // m7 offset out, m8 step to the next row, m9 offset of right at the start of a row
-add_f16_worker:
+.macro POINT name, op
+    KERNEL_ENTRY \name, \name\()_worker, 4
+
+\name\()_worker:
     get $m0, $WSR
     and $m0, $m0, 7
     ld32 $m5, ARG(3)
@@ -26,7 +28,7 @@ add_f16_worker:
     add $m5, $m5, 5
     mul $m5, $m5, $m6
     shr $m5, $m5, SIXTH_SHIFT
-    brz $m5, add_f16_exit
+    brz $m5, \name\()_exit
     add $m5, $m5, -1
     ld32 $m2, ARG(0)
     ld32 $m3, ARG(1)
@@ -37,16 +39,16 @@ add_f16_worker:
     ld64step $a0:1, $m3, $m0+=, 6
     ld64step $a2:3, $m4, $m1+=, 6
     { rpt $m5, 2 ; fnop }
-    { ld64step $a0:1, $m3, $m0+=, 6 ; f16v4add $a4:5, $a0:1, $a2:3 }
+    { ld64step $a0:1, $m3, $m0+=, 6 ; \op $a4:5, $a0:1, $a2:3 }
     { ld64step $a2:3, $m4, $m1+=, 6 ; fnop }
     { st64step $a4:5, $m2, $m7+=, 6 ; fnop }
-    { nop ; f16v4add $a4:5, $a0:1, $a2:3 }
+    { nop ; \op $a4:5, $a0:1, $a2:3 }
     st64step $a4:5, $m2, $m7+=, 6
-add_f16_exit:
+\name\()_exit:
     exitz $m15
 
-KERNEL_ENTRY add_f16_rows, add_f16_rows_worker, 5
-add_f16_rows_worker:
+    KERNEL_ENTRY \name\()_rows, \name\()_rows_worker, 5
+\name\()_rows_worker:
     get $m0, $WSR
     and $m0, $m0, 7
     ld32 $m5, ARG(3)
@@ -56,7 +58,7 @@ add_f16_rows_worker:
     add $m5, $m5, 5
     mul $m5, $m5, $m6
     shr $m5, $m5, SIXTH_SHIFT
-    brz $m5, add_f16_rows_exit
+    brz $m5, \name\()_rows_exit
     mul $m6, $m5, 48
     sub $m8, $m8, $m6
     add $m5, $m5, -1
@@ -69,17 +71,21 @@ add_f16_rows_worker:
     mov $m9, $m0
     mov $m7, $m0
     nop
-add_f16_rows_row:
+\name\()_rows_row:
     mov $m1, $m9
     ld64step $a2:3, $m4, $m1+=, 6
     { ld64step $a0:1, $m3, $m0+=, 6 ; fnop }
     { rpt $m5, 2 ; fnop }
-    { ld64step $a0:1, $m3, $m0+=, 6 ; f16v4add $a4:5, $a0:1, $a2:3 }
+    { ld64step $a0:1, $m3, $m0+=, 6 ; \op $a4:5, $a0:1, $a2:3 }
     { ld64step $a2:3, $m4, $m1+=, 6 ; fnop }
     { st64step $a4:5, $m2, $m7+=, 6 ; fnop }
-    { add $m0, $m0, $m8 ; f16v4add $a4:5, $a0:1, $a2:3 }
+    { add $m0, $m0, $m8 ; \op $a4:5, $a0:1, $a2:3 }
     { st64step $a4:5, $m2, $m7+=, 6 ; fnop }
     add $m7, $m7, $m8
-    brnzdec $m6, add_f16_rows_row
-add_f16_rows_exit:
+    brnzdec $m6, \name\()_rows_row
+\name\()_rows_exit:
     exitz $m15
+.endm
+
+POINT add_f16, f16v4add
+POINT mul_f16, f16v4mul

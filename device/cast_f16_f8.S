@@ -1,8 +1,8 @@
-// cast_f16_f8: halves to F143, out = round(in * 2^-scale), nearest even, saturating.
+// cast_f16_f8: halves to F143 or F152, out = round(in * 2^-scale), nearest even, saturating.
 //
 // Entries    cast_f16_f8_il: in in the interleaved region (128-bit loads), 2 slots per 8 halves
 //            cast_f16_f8_std: in anywhere, 3 slots per 8 halves
-// Arguments  m2 = out, m3 = in, m4 = n / 8, m5 = (-scale) & 63
+// Arguments  m2 = out, m3 = in, m4 = n / 8, m5 = (-scale) & 63, m6 = format (3 F143, 0 F152)
 // Shapes     n a multiple of 8; out 8-byte, in 16-byte (std: 8-byte) aligned
 // Split      vectors of 8 round robin: w, w + 6, ...
 // Overflow   saturates without a trap. Access tail none. Contexts: all six workers.
@@ -15,10 +15,11 @@
 
 // m0 offset out, m1 offset in, m2 out, m3 in, m4 vectors of this worker - 1
 .macro CAST name, wide
-    KERNEL_ENTRY cast_f16_f8_\name, cast_f16_f8_\name\()_worker, 4
+    KERNEL_ENTRY cast_f16_f8_\name, cast_f16_f8_\name\()_worker, 5
 cast_f16_f8_\name\()_worker:
-    { get $m0, $WSR ; setzi $a0, 3 }
-    { and $m0, $m0, 7 ; uput $FP_NFMT, $a0 }
+    { ld32 $a0, ARG(4) ; fnop }
+    { get $m0, $WSR ; uput $FP_NFMT, $a0 }
+    { and $m0, $m0, 7 ; fnop }
     { ld32 $a0, ARG(3) ; uput $FP_CTL, $azero }
     { ld32 $m4, ARG(2) ; uput $FP_SCL, $a0 }
     setzi $m5, SIXTH

@@ -3,7 +3,7 @@
 // Purpose    out = left x right; out AMP-left A16 [R][C]; left AMP-left A16 (F16) or A32 (F8) [R][K];
 //            right panels of 512 bytes, column group outer, K group inner (kernels 1.3, 1.5)
 // Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups,
-//            m8 = sum of the scale exponents, 6 bits (F8)
+//            m8 = sum of the scale exponents, 6 bits, m9 = formats as in $FP_INFMT (F8)
 // Entries    gemm_{f16,f8}_{il,std}: two or more K groups; gemm_{f16,f8}_k1_{il,std}: one K group.
 //            il: right in the interleaved region (128-bit coefficient loads); std: anywhere
 // Shapes     R = 18..768 (every worker has 3..128 rows), K a multiple of 16 (F8: 32), C of 16
@@ -262,9 +262,8 @@ GEMM_SUPERVISOR std
     add $m11, $m11, -24
     put $CCCSLOAD, $m4
     .ifc \type, f8
-    setzi $m0, 3
     put $FP_ISCL, $m8
-    put $FP_INFMT, $m0
+    put $FP_INFMT, $m9
     .endif
     add $m4, $m6, -2
     setzi $m0, gemm_\type\()_setup
@@ -284,9 +283,8 @@ GEMM_SUPERVISOR std
     add $m11, $m11, -24
     put $CCCSLOAD, $m4
     .ifc \type, f8
-    setzi $m0, 3
     put $FP_ISCL, $m8
-    put $FP_INFMT, $m0
+    put $FP_INFMT, $m9
     .endif
     setzi $m0, gemm_\type\()_setup
     setzi $m1, gemm_\type\()_iz

@@ -2,7 +2,7 @@
 //
 // Purpose    out = [out +] left x right; formats as in gemm.S
 // Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups,
-//            m8 = sum of the scale exponents, 6 bits (F8)
+//            m8 = sum of the scale exponents, 6 bits, m9 = formats as in $FP_INFMT (F8)
 // Entries    gemm_drained_{f16,f8}_{init,acc}_{il,std}
 // Shapes     R = 1..6138, K a multiple of 16 (F8: 32), C of 16
 // Alignment  32 bytes each; out in the interleaved region if K groups > 1 or acc; out and left in
@@ -256,9 +256,8 @@ GEMM_DRAINED_SUPERVISOR std
     add $m11, $m11, -24
     put $CCCSLOAD, $m4
     .ifc \type, f8
-    setzi $m0, 3
     put $FP_ISCL, $m8
-    put $FP_INFMT, $m0
+    put $FP_INFMT, $m9
     .endif
     setzi $m1, gemm_drained_\type\()_\mode
     setzi $m0, gemm_drained_\type\()_setup

@@ -130,7 +130,7 @@ static void run_fill(struct kernel_run *run, uint32_t i) {
 }
 
 /* What a contract asks of its data: maxima not below the scores, positive divisors and
- * variances. */
+ * variances, indices inside the table. */
 static void run_adjust(struct kernel_run *run) {
     const uint32_t *p = run->spec.p;
     uint16_t *x = (uint16_t *)(void *)sram_at(run->sram, 0, run->address[1]);
@@ -140,6 +140,8 @@ static void run_adjust(struct kernel_run *run) {
         void *const op[2] = {max, x};
         num_kernel_row_max(limits, op);
     }
+    uint32_t *index = (uint32_t *)(void *)sram_at(run->sram, 0, run->address[2]);
+    for (uint32_t r = 0; run->spec.kernel == KERNEL_GATHER_ROWS && r < p[0]; r++) index[r] %= p[2];
     float *moments = (float *)(void *)sram_at(run->sram, 0, run->address[2]);
     for (uint32_t k = 0; run->spec.kernel == KERNEL_APPLY_MOMENTS_F16 && k < p[0] * p[3]; k++)
         moments[2 * k + 1] = fabsf(moments[2 * k + 1]);

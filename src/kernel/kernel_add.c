@@ -1,4 +1,4 @@
-/* Addition (device/add_f16.S): 3 slots per quad; with a broadcast row all workers visit every row. */
+/* Addition and multiplication (device/add_f16.S): 3 slots per quad; with a broadcast row all workers visit every row. */
 #include "kernel/kernel_family.h"
 
 enum { ADD_SLOTS = 19, ADD_IDLE = 10, ADD_ROWS_SLOTS = 23, ADD_ROWS_ROW = 8, ADD_ROWS_IDLE = 11 };
@@ -39,10 +39,15 @@ static uint32_t add_scalars(const struct kernel_spec *spec, uint32_t *ret) {
 }
 
 static const char *add_symbol(const struct kernel_spec *spec) {
+    if (spec->kernel == KERNEL_MUL_F16) return spec->p[2] ? "mul_f16_rows" : "mul_f16";
     return spec->p[2] ? "add_f16_rows" : "add_f16";
 }
 
 const struct kernel_family kernel_family_ADD_F16 = {.describe = add_describe,
+                                                    .cycles = add_cycles,
+                                                    .scalars = add_scalars,
+                                                    .symbol = add_symbol};
+const struct kernel_family kernel_family_MUL_F16 = {.describe = add_describe,
                                                     .cycles = add_cycles,
                                                     .scalars = add_scalars,
                                                     .symbol = add_symbol};

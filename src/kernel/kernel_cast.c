@@ -1,7 +1,7 @@
 /* Casts of halves to F8 (device/cast_f16_f8.S, cast_panels.S). */
 #include "kernel/kernel_family.h"
 
-enum { CAST_SLOTS = 18, CAST_IDLE = 11, CAST_PANELS_SETUP = 25, CAST_PANELS_IDLE = 13 };
+enum { CAST_SLOTS = 19, CAST_IDLE = 12, CAST_PANELS_SETUP = 25, CAST_PANELS_IDLE = 13 };
 
 static bool cast_check_scale(const struct kernel_spec *spec, uint32_t i, GError **error) {
     const int32_t scale = (int32_t)spec->p[i];
@@ -14,6 +14,7 @@ static bool cast_describe(const struct kernel_spec *spec, struct kernel_needs *r
     if (!kernel_check_param(spec, 0, 8, 1 << 18, 8, error)) return false;
     if (!cast_check_scale(spec, 1, error)) return false;
     if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
+    if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
     const bool standard = spec->p[2] != 0;
     kernel_operand_add(ret, spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F8);
     kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], standard ? 8 : 16, KERNEL_READ,
@@ -29,13 +30,14 @@ static uint64_t cast_cycles(const struct kernel_spec *spec, uint32_t lane) {
         const uint32_t vectors = kernel_share(spec->p[0] / 8, w);
         slots[w] = vectors ? CAST_SLOTS + (2 + standard) * vectors : CAST_IDLE;
     }
-    return kernel_time_single(lane, 4, slots);
+    return kernel_time_single(lane, 5, slots);
 }
 
 static uint32_t cast_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[0] = spec->p[0] / 8;
     ret[1] = -spec->p[1] & 63;
-    return 2;
+    ret[2] = spec->p[3] ? 0 : 3;
+    return 3;
 }
 
 static const char *cast_symbol(const struct kernel_spec *spec) {
@@ -76,3 +78,52 @@ const struct kernel_family kernel_family_CAST_F16_F8 = {.describe = cast_describ
                                                         .symbol = cast_symbol};
 const struct kernel_family kernel_family_CAST_PANELS = {
     .describe = panels_describe, .cycles = panels_cycles, .scalars = panels_scalars};
+
+/* --- Other widths (device/cast_wide.S): 4 slots per vector of 8 (F8) or 4. --- */
+
+enum { WIDE_SETUP = 16, WIDE_IDLE = 10 };
+
+static uint32_t wide_vector(const struct kernel_spec *spec) {
+    return spec->kernel == KERNEL_CAST_F8_F16 ? 8 : 4;
+}
+
+static bool wide_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                          GError **error) {
+    const uint32_t n = spec->p[0], v = wide_vector(spec);
+    if (!kernel_check_param(spec, 0, v, 1 << 18, v, error)) return false;
+    const bool f8 = spec->kernel == KERNEL_CAST_F8_F16;
+    if (f8 && !cast_check_scale(spec, 1, error)) return false;
+    if (f8 && !kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
+    const bool narrow = spec->kernel == KERNEL_CAST_F32_F16;
+    const bool widen = spec->kernel == KERNEL_CAST_F16_F32;
+    kernel_operand_add(ret, (widen ? 4 : 2) * (uint64_t)n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       widen ? KERNEL_F32 : KERNEL_F16);
+    kernel_operand_add(ret, (f8 ? 1 : narrow ? 4 : 2) * (uint64_t)n, 8, KERNEL_READ,
+                       KERNEL_MEMORY_ANY, f8 ? KERNEL_F8 : narrow ? KERNEL_F32 : KERNEL_F16);
+    ret->useful_work = n / 2;
+    return true;
+}
+
+static uint64_t wide_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t f8 = spec->kernel == KERNEL_CAST_F8_F16;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t vectors = kernel_share(spec->p[0] / wide_vector(spec), w);
+        slots[w] = (vectors ? WIDE_SETUP + 4 * vectors : WIDE_IDLE) + 2 * f8;
+    }
+    return kernel_time_single(lane, f8 ? 5 : 3, slots);
+}
+
+static uint32_t wide_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0] / wide_vector(spec);
+    ret[1] = spec->p[1] & 63;
+    ret[2] = spec->p[2] ? 0 : 3;
+    return spec->kernel == KERNEL_CAST_F8_F16 ? 3 : 1;
+}
+
+const struct kernel_family kernel_family_CAST_F8_F16 = {
+    .describe = wide_describe, .cycles = wide_cycles, .scalars = wide_scalars};
+const struct kernel_family kernel_family_CAST_F32_F16 = {
+    .describe = wide_describe, .cycles = wide_cycles, .scalars = wide_scalars};
+const struct kernel_family kernel_family_CAST_F16_F32 = {
+    .describe = wide_describe, .cycles = wide_cycles, .scalars = wide_scalars};

@@ -45,6 +45,7 @@ static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *r
     const int32_t scale = (int32_t)spec->p[5];
     if (scale < -32 || scale > 31)
         return kernel_refuse(spec, 5, "scale", "-32..31, the sum of both exponents", error);
+    if (!kernel_check_param(spec, 6, 0, 3, 1, error)) return false;
     const struct gemm_shape s = gemm_shape(spec);
     const uint64_t panel = 32 * (uint64_t)s.rows;
     const enum kernel_format format = s.f8 ? KERNEL_F8 : KERNEL_F16;
@@ -94,7 +95,7 @@ static void gemm_prologue(struct gemm_walk *g, uint32_t lane) {
     const bool k1 = s->stream && s->groups == 1;
     kernel_time_begin(&g->t, lane);
     kernel_time_issue_n(&g->t, 1 + TARGET_SUP_PUT_CYCLES);
-    if (s->f8) kernel_time_issue_n(&g->t, 1 + 2 * TARGET_SUP_PUT_CYCLES);
+    if (s->f8) kernel_time_issue_n(&g->t, 2 * TARGET_SUP_PUT_CYCLES);
     if (!s->stream) {
         kernel_time_issue_n(&g->t, 2 + 5 * TARGET_SUP_STORE_CYCLES + 4 + TARGET_SUP_BRANCH_CYCLES + 1);
         return;
@@ -174,7 +175,8 @@ static uint32_t gemm_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[1] = s.groups;
     ret[2] = s.columns;
     ret[3] = spec->p[5] & 0x3f;
-    return s.f8 ? 4 : 3;
+    ret[4] = 3 ^ spec->p[6];
+    return s.f8 ? 5 : 3;
 }
 
 /* [f8][body][interleaved]; bodies: drained init, drained acc, stream, stream with one K group. */

@@ -131,3 +131,64 @@ const struct kernel_family kernel_family_COPY_STRIDED = {
     .describe = strided_describe, .cycles = strided_cycles, .scalars = strided_scalars};
 const struct kernel_family kernel_family_PACK_RIGHT = {
     .describe = pack_describe, .cycles = pack_cycles, .scalars = pack_scalars};
+
+/* --- Gather (device/gather_rows.S): rows, bytes, table_rows. Finite check (device/finite_check.S):
+ * elements. --- */
+
+enum { GATHER_SETUP = 21, GATHER_ROW = 6, GATHER_IDLE = 10, FINITE_SETUP = 21, FINITE_PAIR = 9 };
+
+static bool gather_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                            GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 1 << 16, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 8, 1 << 17, 8, error)) return false;
+    if (!kernel_check_param(spec, 2, 1, 1 << 16, 1, error)) return false;
+    kernel_operand_add(ret, (uint64_t)spec->p[0] * spec->p[1], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       KERNEL_RAW);
+    kernel_operand_add(ret, (uint64_t)spec->p[2] * spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_RAW);
+    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 4, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_U32);
+    return true;
+}
+
+static uint64_t gather_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        slots[w] = rows ? GATHER_SETUP + rows * (GATHER_ROW + spec->p[1] / 4) : GATHER_IDLE;
+    }
+    return kernel_time_single(lane, 5, slots);
+}
+
+static uint32_t gather_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = spec->p[1] / 8;
+    return 2;
+}
+
+static bool finite_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                            GError **error) {
+    if (!kernel_check_param(spec, 0, 2, 1 << 18, 2, error)) return false;
+    kernel_operand_add(ret, 4 * TARGET_N_WORKERS, 4, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_U32);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 4, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    return true;
+}
+
+/* When all values are finite. */
+static uint64_t finite_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t pairs = kernel_share(spec->p[0] / 2, w);
+        slots[w] = FINITE_SETUP + FINITE_PAIR * pairs - (pairs ? 0 : 2);
+    }
+    return kernel_time_single(lane, 3, slots);
+}
+
+static uint32_t finite_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0] / 2;
+    return 1;
+}
+
+const struct kernel_family kernel_family_GATHER_ROWS = {
+    .describe = gather_describe, .cycles = gather_cycles, .scalars = gather_scalars};
+const struct kernel_family kernel_family_FINITE_CHECK = {
+    .describe = finite_describe, .cycles = finite_cycles, .scalars = finite_scalars};

@@ -191,3 +191,30 @@ const struct kernel_family kernel_family_MOMENTS_F16 = {
     .describe = moments_describe, .cycles = moments_cycles, .scalars = moments_scalars};
 const struct kernel_family kernel_family_APPLY_MOMENTS_F16 = {
     .describe = apply_describe, .cycles = apply_cycles, .scalars = apply_scalars};
+
+/* --- RMS norm (device/rms_f16.S): rows, columns, panels. --- */
+
+enum { RMS_SETUP = 34, RMS_ROW = 27, RMS_IDLE = 19 };
+
+static bool rms_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
+    if (!moments_check_shape(spec, error)) return false;
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    ret->alias[0] = 1 << 1;
+    ret->useful_work = 2 * n;
+    return true;
+}
+
+static uint64_t rms_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        slots[w] = rows ? RMS_SETUP + rows * (RMS_ROW + 34 * (spec->p[1] / 16)) : RMS_IDLE;
+    }
+    return kernel_time_single(lane, 7, slots);
+}
+
+const struct kernel_family kernel_family_RMS_F16 = {
+    .describe = rms_describe, .cycles = rms_cycles, .scalars = norm_scalars};

@@ -19,12 +19,14 @@ num_kernel_twin num_kernel_reduce_f16;
 num_kernel_twin num_kernel_gelu_f16, num_kernel_bias_gelu_f16, num_kernel_gelu_f8;
 num_kernel_twin num_kernel_softmax_f16;
 num_kernel_twin num_kernel_reduce_panels;
-num_kernel_twin num_kernel_add_f16;
+num_kernel_twin num_kernel_add_f16, num_kernel_mul_f16;
+num_kernel_twin num_kernel_cast_f8_f16, num_kernel_cast_f32_f16, num_kernel_cast_f16_f32;
 num_kernel_twin num_kernel_cast_f16_f8, num_kernel_cast_panels;
 num_kernel_twin num_kernel_norm_f16, num_kernel_moments_f16, num_kernel_apply_moments_f16;
 num_kernel_twin num_kernel_row_max, num_kernel_exp_panels, num_kernel_normalise_panels;
 num_kernel_twin num_kernel_copy, num_kernel_fill, num_kernel_copy_strided, num_kernel_pack_right;
-num_kernel_twin num_kernel_max_partials;
+num_kernel_twin num_kernel_max_partials, num_kernel_gather_rows, num_kernel_finite_check;
+num_kernel_twin num_kernel_rms_f16;
 
 /* One quad or element of the tanh form with a clamped polynomial, as gelu_f16 rounds it. */
 uint16_t num_kernel_gelu(uint16_t x);

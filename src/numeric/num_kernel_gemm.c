@@ -10,6 +10,7 @@ struct gemm {
     uint32_t rows, groups, columns;
     bool accumulate, f8;
     double scale; /* 2^(sum of exponents) */
+    enum num_f8_format left_format, right_format;
 };
 
 /* The four values that one call multiplies: sums in binary64, as the unit is modelled. */
@@ -23,7 +24,7 @@ static double gemm_dot(const struct gemm *g, const uint8_t *x, const uint8_t *w)
         return (p[0] + p[1]) + (p[2] + p[3]);
     }
     for (uint32_t i = 0; i < 8; i++)
-        p[i] = num_f8_to_f64(x[i], NUM_F143, 0) * num_f8_to_f64(w[i], NUM_F143, 0);
+        p[i] = num_f8_to_f64(x[i], g->left_format, 0) * num_f8_to_f64(w[i], g->right_format, 0);
     return (((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]))) * g->scale;
 }
 
@@ -59,6 +60,8 @@ void num_kernel_gemm_f16(const uint32_t *p, void *const *op) {
 void num_kernel_gemm_f8(const uint32_t *p, void *const *op) {
     const struct gemm g = {.out = op[0], .left = op[1], .right = op[2], .rows = p[0],
                            .groups = p[1] / 32, .columns = p[2] / 16, .accumulate = p[3] != 0,
-                           .f8 = true, .scale = ldexp(1, (int32_t)p[5])};
+                           .f8 = true, .scale = ldexp(1, (int32_t)p[5]),
+                           .left_format = p[6] & 2 ? NUM_F152 : NUM_F143,
+                           .right_format = p[6] & 1 ? NUM_F152 : NUM_F143};
     gemm_run(&g);
 }

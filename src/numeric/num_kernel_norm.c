@@ -114,3 +114,24 @@ void num_kernel_apply_moments_f16(const uint32_t *p, void *const *op) {
         norm_apply(&r, mean, variance, op[3], op[4], (uint16_t *)op[0] + at);
     }
 }
+
+void num_kernel_rms_f16(const uint32_t *p, void *const *op) {
+    const uint32_t rows = p[0], n = p[1];
+    const uint16_t *gamma = op[2];
+    const size_t step = p[2] ? 16 * (size_t)rows : 16;
+    for (uint32_t i = 0; i < rows; i++) {
+        const uint16_t *in = (const uint16_t *)op[1] + (size_t)i * (p[2] ? 16 : n);
+        uint16_t *out = (uint16_t *)op[0] + (size_t)i * (p[2] ? 16 : n);
+        float lane[8] = {0};
+        for (uint32_t e = 0; e < n; e++) {
+            const double x = num_f16_to_f32(in[e / 16 * step + e % 16]);
+            lane[e % 8] = num_f32_round((double)lane[e % 8] + x * x);
+        }
+        const float mean = f32_mul(norm_collect(lane), num_f32_round(1 / (double)(float)n));
+        const float inverse = num_f32_round(1 / sqrt((double)f32_add(mean, 1e-6f)));
+        for (uint32_t e = 0; e < n; e++) {
+            const size_t at = e / 16 * step + e % 16;
+            out[at] = num_h_mul(num_h(f32_mul(inverse, num_f16_to_f32(in[at]))), gamma[e]);
+        }
+    }
+}

@@ -77,10 +77,38 @@ void num_kernel_add_f16(const uint32_t *p, void *const *op) {
     for (size_t e = 0; e < n; e++) out[e] = num_h_add(left[e], right[p[2] ? e % p[1] : e]);
 }
 
+void num_kernel_mul_f16(const uint32_t *p, void *const *op) {
+    uint16_t *out = op[0];
+    const uint16_t *left = op[1], *right = op[2];
+    const size_t n = (size_t)p[0] * p[1];
+    for (size_t e = 0; e < n; e++) out[e] = num_h_mul(left[e], right[p[2] ? e % p[1] : e]);
+}
+
+void num_kernel_cast_f8_f16(const uint32_t *p, void *const *op) {
+    uint16_t *out = op[0];
+    const uint8_t *in = op[1];
+    const enum num_f8_format format = p[2] ? NUM_F152 : NUM_F143;
+    for (uint32_t e = 0; e < p[0]; e++) out[e] = num_h(num_f8_to_f64(in[e], format, (int32_t)p[1]));
+}
+
+void num_kernel_cast_f32_f16(const uint32_t *p, void *const *op) {
+    uint16_t *out = op[0];
+    const float *in = op[1];
+    for (uint32_t e = 0; e < p[0]; e++) out[e] = num_h(num_f32_flush(in[e]));
+}
+
+void num_kernel_cast_f16_f32(const uint32_t *p, void *const *op) {
+    float *out = op[0];
+    const uint16_t *in = op[1];
+    for (uint32_t e = 0; e < p[0]; e++) out[e] = num_f16_to_f32(in[e]);
+}
+
 void num_kernel_cast_f16_f8(const uint32_t *p, void *const *op) {
     uint8_t *out = op[0];
     const uint16_t *in = op[1];
-    for (uint32_t e = 0; e < p[0]; e++) out[e] = cast_f8(in[e], (int32_t)p[1]);
+    const enum num_f8_format format = p[3] ? NUM_F152 : NUM_F143;
+    for (uint32_t e = 0; e < p[0]; e++)
+        out[e] = num_f8_from_f32(num_f16_to_f32(in[e]), format, (int32_t)p[1]);
 }
 
 void num_kernel_cast_panels(const uint32_t *p, void *const *op) {
@@ -145,4 +173,21 @@ void num_kernel_pack_right(const uint32_t *p, void *const *op) {
             const size_t from = p[2] ? (c / 16 * rows + r) * 16 + c % 16 : r * columns + c;
             out[panel * 256 + c % 16 * 16 + r % 16] = in[from];
         }
+}
+
+void num_kernel_gather_rows(const uint32_t *p, void *const *op) {
+    const uint32_t *index = op[2];
+    for (uint32_t r = 0; r < p[0]; r++)
+        memcpy((uint8_t *)op[0] + (size_t)r * p[1],
+               (const uint8_t *)op[1] + (size_t)index[r] * p[1], p[1]);
+}
+
+void num_kernel_finite_check(const uint32_t *p, void *const *op) {
+    uint32_t *out = op[0];
+    const uint16_t *in = op[1];
+    for (uint32_t w = 0; w < 6; w++) {
+        out[w] = 0;
+        for (uint32_t k = w; k < p[0] / 2 && !out[w]; k += 6)
+            if ((in[2 * k] & 0x7c00) == 0x7c00 || (in[2 * k + 1] & 0x7c00) == 0x7c00) out[w] = k + 1;
+    }
 }

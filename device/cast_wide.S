@@ -1,0 +1,68 @@
+// cast_wide: element-wise widening and narrowing that is not F16 to F8.
+//
+// Entries    cast_f8_f16: out = in * 2^scale; m4 = n / 8, m5 = scale & 63, m6 = format (3 F143, 0 F152)
+//            cast_f32_f16: nearest even, overflow saturates without a trap; m4 = n / 4
+//            cast_f16_f32: exact; m4 = n / 4
+// Arguments  m2 = out, m3 = in, then as above
+// Shapes     n a multiple of 8 (F8) or 4; 8-byte aligned, any region; no overlap. Access tail: none
+// Split      vectors round robin: w, w + 6, ...   Contexts: all six workers
+// Slots      f8_f16 4 per 8 (ld64, two st64), f32_f16 4 per 4 (two ld64, st64), f16_f32 4 per 4
+//            (ld64, two st64)
+#include "kernel.inc"
+
+// m0 offset in, m1 offset out, m2 out, m3 in, m4 vectors of this worker
+.macro CAST_SETUP exit, in_shift, out_shift
+    ld32 $m4, ARG(2)
+    setzi $m5, SIXTH
+    sub $m4, $m4, $m0
+    add $m4, $m4, 5
+    mul $m4, $m4, $m5
+    shr $m4, $m4, SIXTH_SHIFT
+    brz $m4, \exit
+    ld32 $m2, ARG(0)
+    ld32 $m3, ARG(1)
+    shl $m1, $m0, \out_shift
+    shl $m0, $m0, \in_shift
+    nop
+.endm
+
+KERNEL_ENTRY cast_f8_f16, cast_f8_f16_worker, 5
+cast_f8_f16_worker:
+    { ld32 $a0, ARG(4) ; fnop }
+    { ld32 $a1, ARG(3) ; uput $FP_NFMT, $a0 }
+    { get $m0, $WSR ; uput $FP_SCL, $a1 }
+    { and $m0, $m0, 7 ; fnop }
+    CAST_SETUP cast_f8_f16_exit, 3, 4
+    { rpt $m4, 3 ; fnop }
+    { ld64step $a0:1, $m3, $m0+=, 6 ; fnop }
+    { nop ; f8v4tof16 $a2:3, $a0 }
+    { st64step $a2:3, $m2, $m1+=, 1 ; f8v4tof16 $a4:5, $a1 }
+    { st64step $a4:5, $m2, $m1+=, 11 ; fnop }
+cast_f8_f16_exit:
+    exitz $m15
+
+KERNEL_ENTRY cast_f32_f16, cast_f32_f16_worker, 3
+cast_f32_f16_worker:
+    { get $m0, $WSR ; uput $FP_CTL, $azero }
+    { and $m0, $m0, 7 ; fnop }
+    CAST_SETUP cast_f32_f16_exit, 4, 3
+    { rpt $m4, 3 ; fnop }
+    { ld64step $a0:1, $m3, $m0+=, 1 ; fnop }
+    { ld64step $a2:3, $m3, $m0+=, 11 ; fnop }
+    { nop ; f32v4tof16 $a4:5, $a0:3 }
+    { st64step $a4:5, $m2, $m1+=, 6 ; fnop }
+cast_f32_f16_exit:
+    exitz $m15
+
+KERNEL_ENTRY cast_f16_f32, cast_f16_f32_worker, 3
+cast_f16_f32_worker:
+    { get $m0, $WSR ; fnop }
+    { and $m0, $m0, 7 ; fnop }
+    CAST_SETUP cast_f16_f32_exit, 3, 4
+    { rpt $m4, 3 ; fnop }
+    { ld64step $a0:1, $m3, $m0+=, 6 ; fnop }
+    { nop ; f16v2tof32 $a2:3, $a0 }
+    { st64step $a2:3, $m2, $m1+=, 1 ; f16v2tof32 $a4:5, $a1 }
+    { st64step $a4:5, $m2, $m1+=, 11 ; fnop }
+cast_f16_f32_exit:
+    exitz $m15
