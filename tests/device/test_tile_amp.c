@@ -283,53 +283,82 @@ static void test_overflow(void) {
         }
 }
 
-/* SLIC: a convolution with 4 or 3 taps over positions of 4 channels, 4 output channels (isa 4.8). */
-static void check_slic(uint32_t taps, uint32_t w_index) {
-    enum { POSITIONS = 12 };
+/* SLIC: a convolution with 4 or 3 taps over positions, 2 output channels a set (isa 4.8). The F32 form
+ * takes two inputs a position, in an L and a U call. */
+struct slic {
+    enum isa_op op;
+    enum type type;
+    uint32_t sets, inputs;
+    bool half_out;
+};
+static const struct slic SLICS[] = {
+    {ISA_OP_F16V4HIHOV4SLIC, F16, 2, 4, true}, {ISA_OP_F16V4HIHOSLIC, F16, 1, 4, true},
+    {ISA_OP_F16V4SISOSLIC, F16, 1, 4, false},  {ISA_OP_F16V4SIHOSLIC, F16, 1, 4, true},
+    {ISA_OP_F8V8HIHOV4SLIC, F8, 2, 8, true},   {ISA_OP_F32SISOSLIC, F32, 1, 2, false},
+};
+enum { POSITIONS = 12, SLIC_OUT = DATA + 0x400 };
+
+static void slic_position(struct build *pb, const struct slic *s, uint32_t j, uint32_t flags) {
+#define b (*pb)
+    I(LD64STEP_S, 0, 15, 0, 1);
+    if (s->type == F32) {
+        build_word(&b, word_of(s->op, 4, 0, 14, (int)flags));
+        build_word(&b, word_of(s->op, 6, 1, 14, (int)(flags | ISA_SLIC_UPPER)));
+    } else {
+        build_word(&b, word_of(s->op, 4, 0, 14, (int)flags));
+    }
+    I(SETZI_M, 2, (int)(SLIC_OUT + 8 * j));
+    I(ST64_Z, 4, 2, 15, 0);
+#undef b
+}
+
+static void check_slic(const struct slic *s, uint32_t taps, uint32_t w_index) {
     struct build b;
-    double x[POSITIONS][4], w[4][4][4]; /* [channel][tap][input] */
+    double x[POSITIONS][8], w[4][4][8]; /* [channel][tap][input] */
+    const uint32_t bits = 64 / s->inputs;
     build_init(&b, (struct tile_config){0});
-    for (uint32_t j = 0; j < POSITIONS; j++)
-        for (uint32_t k = 0; k < 4; k++) x[j][k] = value(true, 11, 4 * j + k);
+    b.tile.s.fp_infmt = 3;
     for (uint32_t c = 0; c < 4; c++)
         for (uint32_t t = 0; t < taps; t++)
-            for (uint32_t k = 0; k < 4; k++) {
-                w[c][t][k] = value(true, 12, 16 * c + 4 * t + k);
+            for (uint32_t k = 0; k < s->inputs; k++) {
+                w[c][t][k] = value(true, 12, 32 * c + 8 * t + k);
                 const uint32_t unit = 2 * (taps - 1) - 2 * t + c % 2 + 8 * (c / 2);
-                b.tile.weights[4 * unit + w_index] |= (uint64_t)encode(F16, w[c][t][k]) << 16 * k;
+                b.tile.weights[4 * unit + w_index] |= (uint64_t)encode(s->type, w[c][t][k]) << bits * k;
             }
     b.tile.weights_defined = UINT64_MAX;
     b.tile.weights_generation++;
     I(SETZI_A, 0, 8);
     I(UPUT, ISA_CSR_FP_CLR, 0);
+    I(OR64, 4, 14, 14);
     I(OR_M_R, 0, 13, 15);
-    I(OR_M_R, 1, 13, 15);
-    const uint32_t out = 0x400;
     for (uint32_t j = 0; j < POSITIONS; j++) {
-        for (uint32_t k = 0; k < 2; k++)
-            put32(&b, DATA + 8 * j + 4 * k, encode(F16, x[j][2 * k]) | encode(F16, x[j][2 * k + 1]) << 16);
-        I(LD64STEP_S, 0, 15, 0, 1);
-        build_word(&b, word_of(ISA_OP_F16V4HIHOV4SLIC, 4, 0, 14,
-                               (int)(w_index | (taps == 3 ? ISA_SLIC_3TAP : 0))));
-        I(SETZI_M, 2, (int)(DATA + out + 8 * j));
-        I(ST64_Z, 4, 2, 15, 0);
+        uint64_t word = 0;
+        for (uint32_t k = 0; k < s->inputs; k++) {
+            x[j][k] = value(true, 11, 8 * j + k);
+            word |= (uint64_t)encode(s->type, x[j][k]) << bits * k;
+        }
+        put32(&b, DATA + 8 * j, (uint32_t)word);
+        put32(&b, DATA + 8 * j + 4, (uint32_t)(word >> 32));
+        slic_position(&b, s, j, w_index | (taps == 3 ? ISA_SLIC_3TAP : 0));
     }
     I(EXITZ, 15);
     g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
     for (uint32_t j = 0; j + taps < POSITIONS; j++)
-        for (uint32_t c = 0; c < 4; c++) {
+        for (uint32_t c = 0; c < 2 * s->sets; c++) {
             double want = 0;
             for (uint32_t t = 0; t < taps; t++)
-                for (uint32_t k = 0; k < 4; k++) want += x[j + t][k] * w[c][t][k];
-            const uint32_t word = get32(&b, DATA + out + 8 * (j + taps) + 4 * (c / 2));
-            g_assert_cmphex(word >> 16 * (c % 2) & 0xffff, ==, encode(F16, want));
+                for (uint32_t k = 0; k < s->inputs; k++) want += x[j + t][k] * w[c][t][k];
+            const uint32_t at = SLIC_OUT + 8 * (j + taps) + 4 * (s->half_out ? c / 2 : c);
+            const uint32_t got = s->half_out ? get32(&b, at) >> 16 * (c % 2) & 0xffff : get32(&b, at);
+            g_assert_cmphex(got, ==, encode(s->half_out ? F16 : F32, want));
         }
     build_free(&b);
 }
 
 static void test_slic(void) {
-    for (uint32_t taps = 3; taps <= 4; taps++)
-        for (uint32_t w = 0; w < 4; w++) check_slic(taps, w);
+    for (uint32_t k = 0; k < ARRAY_LEN(SLICS); k++)
+        for (uint32_t taps = 3; taps <= 4; taps++)
+            for (uint32_t w = 0; w < 4; w++) check_slic(&SLICS[k], taps, w);
 }
 
 /* Model B: what lies below 31 fraction bits of the largest term is lost, in magnitude. */

@@ -289,6 +289,32 @@ static void test_free_lanes(void) {
     build_free(&b);
 }
 
+/* One call a slot, six workers: the published products per tile cycle (isa 4.6). */
+static void test_amp_rate(void) {
+    const struct { enum isa_op op; uint32_t products; } forms[] = {
+        {ISA_OP_F8V8HIHOV4AMP, 128}, {ISA_OP_F16V4HIHOV4AMP, 64}, {ISA_OP_F16V4SISOAMP, 32},
+        {ISA_OP_F16V4HIHOAMP, 32}, {ISA_OP_F32SISOV2AMP, 16}, {ISA_OP_F32SISOAMP, 8}};
+    for (uint32_t k = 0; k < ARRAY_LEN(forms); k++) {
+        uint64_t cycles[2];
+        for (uint32_t more = 0; more < 2; more++) {
+            struct build b;
+            build_init(&b, (struct tile_config){0});
+            b.tile.weights_defined = UINT64_MAX;
+            I(SETZI_A, 0, 8);
+            I(UPUT, ISA_CSR_FP_CLR, 0);
+            B(W(RPT_Z, more ? 2000 : 1000, 3), FNOP);
+            for (int p = 0; p < 4; p++) B(MNOP, word_of(forms[k].op, 2, 14, 14, p));
+            I(EXITZ, 15);
+            tile_start_workers(&b.tile, CODE, DATA, 6, 0);
+            g_assert_cmpint(tile_run(&b.tile, 1000000), ==, TILE_STOP_DONE);
+            cycles[more] = b.tile.stop.cycle;
+            build_free(&b);
+        }
+        const uint64_t calls = 6 * 4 * 1000;
+        g_assert_cmpuint(calls * forms[k].products / (cycles[1] - cycles[0]), ==, forms[k].products);
+    }
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tile/cycles/fixed-parts", test_fixed_parts);
@@ -297,5 +323,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/cycles/supervisor-loops", test_supervisor_loops);
     g_test_add_func("/tile/cycles/supervisor-costs", test_supervisor_costs);
     g_test_add_func("/tile/cycles/free-lanes", test_free_lanes);
+    g_test_add_func("/tile/cycles/amp-rate", test_amp_rate);
     return g_test_run();
 }
