@@ -125,15 +125,9 @@ static void cut(struct bind *b, uint32_t level, const struct piece *base, uint32
     }
 }
 
-static void bind_value(struct lower *l, uint32_t v) {
-    static const uint8_t KINDS[] = {[PROGRAM_INPUT] = TG_BIND_INPUT,
-                                    [PROGRAM_PARAMETER] = TG_BIND_PARAMETER,
-                                    [PROGRAM_OUTPUT] = TG_BIND_OUTPUT};
+/* Slices of one value. */
+static void bind_shards(struct lower *l, uint32_t v) {
     const struct program_value *x = lower_value(l, v);
-    struct tg_binding t = {.name = x->tensor.name, .kind = KINDS[x->role],
-                           .format = x->layout.format, .scale = x->layout.exponent,
-                           .n_dims = x->tensor.n_dims, .first_slice = l->b.slices->len};
-    memcpy(t.shape, x->tensor.shape, sizeof t.shape);
     struct bind b = {.l = l, .v = x};
     const uint32_t n = program_n_shards(x), blocks = x->sequence ? x->sequence : 1;
     for (uint32_t i = 0; i < n; i++) {
@@ -149,12 +143,38 @@ static void bind_value(struct lower *l, uint32_t v) {
         const uint32_t bytes = program_format_bytes(x->layout.format);
         if (b.covered * bytes < b.s.bytes && x->role != PROGRAM_OUTPUT) row->flags |= TG_ZEROED;
     }
+}
+
+static bool same_tensor(const struct program_value *a, const struct program_value *b) {
+    return a->role == b->role && a->layout.format == b->layout.format &&
+           a->layout.exponent == b->layout.exponent && strcmp(a->tensor.name, b->tensor.name) == 0;
+}
+
+/* One binding for all values that hold (parts of) a tensor in one format. */
+static void bind_tensor(struct lower *l, uint32_t v) {
+    static const uint8_t KINDS[] = {[PROGRAM_INPUT] = TG_BIND_INPUT,
+                                    [PROGRAM_PARAMETER] = TG_BIND_PARAMETER,
+                                    [PROGRAM_OUTPUT] = TG_BIND_OUTPUT};
+    const struct program_value *x = lower_value(l, v);
+    struct tg_binding t = {.name = x->tensor.name, .kind = KINDS[x->role],
+                           .format = x->layout.format, .scale = x->layout.exponent,
+                           .n_dims = x->tensor.n_dims, .first_slice = l->b.slices->len};
+    memcpy(t.shape, x->tensor.shape, sizeof t.shape);
+    for (uint32_t w = v; w < l->p->n_values; w++)
+        if (lower_value(l, w)->role != PROGRAM_LOCAL && same_tensor(x, lower_value(l, w)))
+            bind_shards(l, w);
     t.end_slice = l->b.slices->len;
     g_array_append_val(l->b.bindings, t);
 }
 
 bool lower_bind(struct lower *l) {
-    for (uint32_t v = 0; v < l->p->n_values; v++)
-        if (lower_value(l, v)->role != PROGRAM_LOCAL) bind_value(l, v);
+    for (uint32_t v = 0; v < l->p->n_values; v++) {
+        if (lower_value(l, v)->role == PROGRAM_LOCAL) continue;
+        bool first = true;
+        for (uint32_t w = 0; first && w < v; w++)
+            first = lower_value(l, w)->role == PROGRAM_LOCAL ||
+                    !same_tensor(lower_value(l, w), lower_value(l, v));
+        if (first) bind_tensor(l, v);
+    }
     return true;
 }

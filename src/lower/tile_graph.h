@@ -90,8 +90,8 @@ struct tg_calls {
  * element(i0..ik) of the tensor at tensor_offset + sum i_j * tensor_step[j] (elements) lies at
  * byte mem_offset + sum i_j * mem_step[j]. Bytes of an input or parameter that no slice names are
  * padding and must be zero: the host writes zeros to them with the slices; an allocation that is all
- * padding has no slice. TG_ZEROED marks every allocation with such bytes. A tensor may have several
- * bindings (one per layout in which it is wanted). */
+ * padding has no slice. TG_ZEROED marks every allocation with such bytes. One element may have several
+ * places. A tensor has one binding for each format in which it is stored. */
 enum { TG_SLICE_DIMS = 5 };
 struct tg_slice {
     uint32_t alloc;
