@@ -247,19 +247,18 @@ static void blame(struct search *s, const struct candidate *c, uint32_t n, uint3
     }
 }
 
-/* Candidates by ascending start: the first that covers a section gives the section's floor. */
-static bool sections_fit(struct search *s, const struct candidate *c, uint32_t n, uint32_t class) {
+/* In sections first..last. Candidates by ascending start: the first that covers a section gives the
+ * section's floor. */
+static bool sections_fit(struct search *s, const struct candidate *c, uint32_t n, uint32_t class,
+                         uint32_t first, uint32_t last) {
     const uint32_t hi = class == 1 ? s->m->interleaved_base : s->m->end;
-    uint32_t first = NONE, last = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        first = MIN(first, s->t->item[c[k].item].first);
-        last = MAX(last, s->t->item[c[k].item].last);
-    }
     for (uint32_t u = first; u <= last + 1; u++) s->skip[u] = u;
     for (uint32_t k = 0; k < n; k++) {
         const struct item *it = &s->t->item[c[k].item];
+        if (it->last < first || it->first > last) continue;
         if (class != 0 && !(it->parts >> class & 1)) continue;
-        for (uint32_t u = skip_find(s->skip, it->first); u <= it->last;
+        const uint32_t end = MIN(it->last, last);
+        for (uint32_t u = skip_find(s->skip, MAX(it->first, first)); u <= end;
              u = skip_find(s->skip, u)) {
             if (s->total[class][u] > usable_between(s, u, c[k].start, hi)) {
                 blame(s, c, n, u);
@@ -268,6 +267,13 @@ static bool sections_fit(struct search *s, const struct candidate *c, uint32_t n
             s->skip[u] = u + 1;
         }
     }
+    return true;
+}
+
+static bool all_classes_fit(struct search *s, const struct candidate *c, uint32_t n, uint32_t first,
+                            uint32_t last) {
+    for (uint32_t class = 0; class < 3; class++)
+        if (s->confined[class] && !sections_fit(s, c, n, class, first, last)) return false;
     return true;
 }
 
@@ -305,22 +311,23 @@ static uint32_t list_candidates(struct search *s, const uint32_t *items, uint32_
     return lowest_top;
 }
 
-/* A loose item that waits ends up above something that is placed from now on. */
+/* A plain item that waits ends up above something that is placed from now on. */
+static uint32_t raised_start(const struct search *s, const struct candidate *c, uint32_t n,
+                             uint32_t i) {
+    uint32_t bound = NONE;
+    for (uint32_t j = 0; j < n && c[j].start < bound; j++)
+        if (tile_overlap(s->t, i, c[j].item))
+            bound = MIN(bound, c[j].start + s->t->item[c[j].item].size);
+    return bound == NONE ? NONE : domain_ceil(s, &s->t->item[i], bound);
+}
+
 static void raise_waiting(struct search *s, struct candidate *c, uint32_t n) {
-    const struct tile *t = s->t;
-    for (uint32_t k = 0; k < n; k++) {
-        if (!c[k].waits || !s->plain[c[k].item]) continue;
-        uint32_t bound = NONE;
-        for (uint32_t j = 0; j < n && c[j].start < bound; j++)
-            if (tile_overlap(t, c[k].item, c[j].item))
-                bound = MIN(bound, c[j].start + t->item[c[j].item].size);
-        s->raised[k] = bound;
-    }
+    for (uint32_t k = 0; k < n; k++)
+        if (c[k].waits && s->plain[c[k].item])
+            s->raised[k] = raised_start(s, c, n, c[k].item);
     for (uint32_t k = 0; k < n; k++) {
         struct candidate x = c[k];
-        if (x.waits && s->plain[x.item])
-            x.start = s->raised[k] == NONE ? NONE
-                                           : domain_ceil(s, &t->item[x.item], s->raised[k]);
+        if (x.waits && s->plain[x.item]) x.start = s->raised[k];
         insert_candidate(c, k, x);
     }
 }
@@ -419,33 +426,52 @@ static enum outcome try_boundaries(struct search *s, uint32_t n, uint32_t depth,
     return FAILED;
 }
 
-/* Lists the candidates and applies the inference. The first that may be placed, or n. */
-static uint32_t next_candidate(struct search *s, const uint32_t *items, uint32_t n, uint32_t floor,
-                               struct candidate *c) {
-    const uint32_t lowest_top = list_candidates(s, items, n, floor, c);
+/* Lists the candidates and applies the inference; false if the component has no map. */
+static bool enter_component(struct search *s, const uint32_t *items, uint32_t n, uint32_t floor,
+                            struct candidate *c, uint32_t *ret_lowest_top) {
+    *ret_lowest_top = list_candidates(s, items, n, floor, c);
     raise_waiting(s, c, n);
-    if (c[n - 1].start == NONE) return n;
-    for (uint32_t class = 0; class < 3; class++)
-        if (s->confined[class] && !sections_fit(s, c, n, class)) return n;
-    for (uint32_t k = 0; k < n && c[k].start < lowest_top; k++)
-        if (!c[k].waits) return k;
-    return n;
+    if (c[n - 1].start == NONE) return false;
+    uint32_t first = NONE, last = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        first = MIN(first, s->t->item[c[k].item].first);
+        last = MAX(last, s->t->item[c[k].item].last);
+    }
+    return all_classes_fit(s, c, n, first, last);
+}
+
+/* Candidate k has failed: from now on it waits, and its sections must still fit. */
+static bool after_failure(struct search *s, struct candidate *c, uint32_t n, uint32_t k) {
+    struct candidate x = c[k];
+    const struct item *it = &s->t->item[x.item];
+    c[k].waits = true;
+    if (!s->plain[x.item]) return true;
+    const uint32_t start = raised_start(s, c, n, x.item);
+    if (start == NONE) return false;
+    x.waits = true;
+    x.start = MAX(start, x.start);
+    for (; k + 1 < n && comes_before(&c[k + 1], &x); k++) c[k] = c[k + 1];
+    c[k] = x;
+    return all_classes_fit(s, c, n, it->first, it->last);
 }
 
 static enum outcome solve_component(struct search *s, const uint32_t *items, uint32_t n,
                                     uint32_t depth, uint32_t floor) {
     struct level *l = level_at(s, depth, n);
-    uint32_t n_refuted = 0;
+    uint32_t n_refuted = 0, lowest_top;
+    if (!enter_component(s, items, n, floor, l->candidate, &lowest_top)) return FAILED;
     enum outcome out = FAILED;
-    while (out == FAILED) {
-        const uint32_t k = next_candidate(s, items, n, floor, l->candidate);
-        if (k == n) break;
+    for (;;) {
+        uint32_t k = 0;
+        while (k < n && l->candidate[k].waits) k++;
+        if (k == n || l->candidate[k].start >= lowest_top) break;
         const struct candidate c = l->candidate[k];
         out = try_candidate(s, n, depth, &c);
         if (out == FAILED && s->t->item[c.item].crossing) out = try_boundaries(s, n, depth, &c);
         if (out != FAILED) break;
         l->refuted[n_refuted++] = (struct saved_refuted){c.item, s->refuted[c.item]};
         s->refuted[c.item] = c.start;
+        if (!after_failure(s, l->candidate, n, k)) break;
     }
     while (n_refuted > 0) {
         const struct saved_refuted x = l->refuted[--n_refuted];
