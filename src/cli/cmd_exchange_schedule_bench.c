@@ -49,13 +49,13 @@ static void print_json(struct bench *b, uint32_t number, const struct exch_probl
     printf("%s{\"phase\":%u,\"transfers\":%u,\"endpoints\":%u,\"horizon\":%u,\"endpoint_bound\":%u,"
            "\"bound\":%u,\"bound_reason\":\"%s\",\"ratio\":%.6f,\"seconds\":%.3f,"
            "\"row_bytes_max\":%u,\"row_bytes_total\":%" G_GUINT64_FORMAT
-           ",\"width\":\"%s\",\"priority\":\"%s\",\"verified\":%s,\"verify_seconds\":%.3f,"
+           ",\"width\":\"%s\",\"priority\":\"%s\",\"verified\":%s,\"check_seconds\":%.3f,\"verify_seconds\":%.3f,"
            "\"replayed\":%s,\"relaxed\":%s,\"fingerprint\":\"%016" G_GINT64_MODIFIER "x\"}",
            b->n_printed++ == 0 ? "" : ",", number, p->n_transfers, p->n_recipients, r->horizon,
            r->bounds.endpoint, r->bounds.any_width, r->bounds.reason,
            (double)r->horizon / r->bounds.any_width, t->seconds, r->row_bytes_max,
            r->row_bytes_total, widths[r->width], r->priority, t->checked ? "true" : "false",
-           t->verify_seconds, r->replayed ? "true" : "false", r->relaxed ? "true" : "false",
+           t->check_seconds, t->verify_seconds, r->replayed ? "true" : "false", r->relaxed ? "true" : "false",
            r->fingerprint);
 }
 
