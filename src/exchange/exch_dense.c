@@ -5,7 +5,7 @@
  * look-ahead are scored
  *     - sender idle - min(receiver idle, cap) + weight x urgency of the receiver
  * where idle already lost is sunk (the cap), and urgency is the projected finish (start + words still to
- * come) or the words still to come. A sender without a candidate comes back later. The time lines
+ * come) or the words still to come, with more weight on the last words so that all end together. A sender without a candidate comes back later. The time lines
  * then say whether the slot obeys every rule. Time per message does not depend on their number.
  * Only for problems without dependencies, moving sources and multicast. */
 #include "exchange/exch_int.h"
@@ -34,7 +34,8 @@ struct dense {
     uint32_t epoch;
     uint32_t cursor[N];   /* slot from which the sender looks */
     uint32_t left_out[N], left_in[N]; /* words */
-    uint32_t n_left;
+    uint32_t n_left, now; /* now: bucket of the wheel */
+    uint64_t words_left;
     int32_t mean[N];      /* mean ttm of a sender, for the order of time */
     int16_t urgency[N];   /* weight x words left, fixed point */
     int16_t score[N];
@@ -126,14 +127,17 @@ static void set_near(struct dense *k, uint32_t d) {
 static void set_scale(struct dense *k) {
     uint32_t most = 1;
     for (uint32_t d = 0; d < N; d++) most = MAX(most, k->left_in[d]);
-    const float room = 14000.0f / (k->o->weight * (float)most + 1.0f);
+    const float room = 14000.0f / (k->o->weight * (float)most +
+                                   k->o->tail_weight * (float)MIN(most, k->o->tail) + 1.0f);
     k->scale = (int16_t)CLAMP(room, 4.0f, 64.0f);
     const uint32_t worst = 2 * MAX(k->o->look, k->o->cap);
     if (worst * (uint32_t)k->scale > 12000) k->scale = (int16_t)(12000 / worst);
     k->ttm_weight = (int16_t)(k->o->projected ? k->o->weight * (float)k->scale + 0.5f : 0);
 }
 static void set_urgency(struct dense *k, uint32_t d) {
-    const float v = k->o->weight * (float)k->left_in[d] * (float)k->scale;
+    const uint32_t left = k->left_in[d];
+    const float v = (k->o->weight * (float)left + k->o->tail_weight * (float)MIN(left, k->o->tail)) *
+                    (float)k->scale;
     k->urgency[d] = (int16_t)MIN(v, 16000.0f);
 }
 
@@ -144,7 +148,10 @@ static void move_epoch(struct dense *k, uint32_t slot) {
 }
 
 static void wheel_add(struct dense *k, uint32_t sender) {
-    uint32_t at = k->cursor[sender] + (uint32_t)(k->mean[sender] + WHEEL_SHIFT);
+    const float more = (float)k->left_out[sender] - (float)k->words_left / (float)N;
+    const int32_t lead = (int32_t)CLAMP(k->o->lead * more, -16.0f, 16.0f);
+    uint32_t at = k->cursor[sender] + (uint32_t)(k->mean[sender] + WHEEL_SHIFT - lead);
+    at = MAX(at, k->now);
     if (at >= k->n_buckets) {
         const uint32_t n = at + at / 2 + 1024;
         k->bucket = g_renew(int32_t, k->bucket, n);
@@ -212,6 +219,7 @@ static void take(struct dense *k, uint32_t s, const struct candidate *c) {
     k->free_label[c->d] = (int32_t)c->slot + k->route->ttm[s][c->d] + 1 + (int32_t)n;
     set_near(k, c->d);
     k->left_out[s] -= n;
+    k->words_left -= n;
     k->left_in[c->d] -= n;
     set_urgency(k, c->d);
     k->n_left--;
@@ -246,6 +254,7 @@ static void count_pairs(struct dense *k) {
     for (uint32_t i = 0; i < m->n; i++) {
         key[(size_t)m->src[i] * N + m->rec_tile[m->rec0[i]]]++;
         k->left_out[m->src[i]] += m->items[i];
+        k->words_left += m->items[i];
         k->left_in[m->rec_tile[m->rec0[i]]] += m->items[i];
     }
     uint32_t n_pairs = 0, at = 0;
@@ -307,6 +316,7 @@ void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options
     uint32_t list[N];
     for (uint32_t at = 0; k->n_left > 0; at++) {
         BUG_ON(at >= k->n_buckets);
+        k->now = at;
         while (k->bucket[at] >= 0) {
             const uint32_t n = due(k, at, list);
             for (uint32_t i = 0; i < n; i++) {

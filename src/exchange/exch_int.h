@@ -108,8 +108,11 @@ void exch_sched_serial(const struct exch_msgs *m, const uint32_t *order, bool re
 /* Greedy of dense unicast (exch_dense.c). */
 struct exch_dense_options {
     uint32_t look, cap;
-    float weight;
+    float weight;          /* per word left to come at a receiver */
     bool projected;
+    float tail_weight;     /* further weight of the last `tail` words: a small spread of the ends */
+    uint32_t tail;
+    float lead;            /* slots by which a sender looks earlier per word more than the mean left */
 };
 bool exch_dense_applies(const struct exch_msgs *m);
 void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options *o, bool relaxed,
