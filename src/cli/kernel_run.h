@@ -64,6 +64,8 @@ uint32_t kernel_run_wrong(const struct kernel_run *run, uint32_t operand, uint32
 uint32_t kernel_run_stray(const struct kernel_run *run, uint32_t *ret_address);
 /* The closed form of the sampled figure: the call, its argument registers, the samples. */
 uint64_t kernel_run_sampled_form(const struct kernel_spec *spec, uint32_t n_registers);
+/* Markdown tables of docs/kernels.md: accuracy over all F16 inputs. */
+void kernel_accuracy_print(void);
 /* Bytes of code that a program with this call needs, without the tile runtime. */
 uint32_t kernel_run_code_bytes(const struct kernel_spec *spec);
 
