@@ -175,10 +175,48 @@ static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs
     return true;
 }
 
+/* Six workers share a row when there are few and long ones (num_kernel_softmax_f16 knows it too). */
+static bool softmax_is_split(const struct kernel_spec *spec) {
+    return spec->p[0] <= 3 && spec->p[2] / 16 >= 12;
+}
+
+enum { SPLIT_MAX = 42, SPLIT_EXP = 55, SPLIT_SUM = 23, SPLIT_SUM_IDLE = 4 };
+
+static uint64_t softmax_split_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t full = spec->p[2] / 16, ragged = spec->p[2] % 16;
+    const uint32_t zeros = spec->p[1] / 16 - full - (ragged != 0);
+    uint32_t max[TARGET_N_WORKERS], exponentials[TARGET_N_WORKERS], sum[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t panels = kernel_block(full, w);
+        const bool last = w == TARGET_N_WORKERS - 1;
+        max[w] = SPLIT_MAX + 4 * panels + (last && ragged ? 9 + 2 * (ragged / 4) : 0);
+        exponentials[w] = SPLIT_EXP + 26 * panels + (last ? 4 * zeros : 0);
+        if (last && ragged) exponentials[w] += 17 + 9 * (ragged / 4) + 3 - ragged / 4;
+        sum[w] = w == 0 ? SPLIT_SUM : SPLIT_SUM_IDLE;
+    }
+    struct kernel_time t;
+    kernel_time_begin(&t, lane);
+    kernel_time_issue_n(&t, TARGET_SUP_STORE_ADDRESS_CYCLES + 4 * TARGET_SUP_STORE_CYCLES + 2);
+    for (uint32_t i = 0; i < spec->p[0]; i++) {
+        kernel_time_issue_n(&t, 3 * TARGET_SUP_STORE_CYCLES);
+        kernel_time_runall(&t, max);
+        kernel_time_issue_n(&t, 3);
+        kernel_time_sync(&t);
+        kernel_time_runall(&t, exponentials);
+        kernel_time_sync(&t);
+        kernel_time_runall(&t, sum);
+        kernel_time_sync(&t);
+        kernel_time_issue(&t, i + 1 < spec->p[0] ? TARGET_SUP_BRANCH_CYCLES : 1);
+    }
+    kernel_time_issue(&t, 1);
+    return kernel_time_end(&t, lane);
+}
+
 /* With two slots per exponential. */
 static uint64_t softmax_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t full = spec->p[2] / 16, ragged = spec->p[2] % 16;
     const uint32_t zeros = spec->p[1] / 16 - full - (ragged != 0);
+    if (softmax_is_split(spec)) return softmax_split_cycles(spec, lane);
     uint32_t row = SOFTMAX_ROW + 4 * zeros;
     if (full) row += 4 + (4 + 18 + 8) * full;
     if (ragged) row += SOFTMAX_RAGGED + (2 + 9) * (ragged / 4) + 3 - ragged / 4;
@@ -199,5 +237,11 @@ static uint32_t softmax_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     return 4;
 }
 
-const struct kernel_family kernel_family_SOFTMAX_F16 = {
-    .describe = softmax_describe, .cycles = softmax_cycles, .scalars = softmax_scalars};
+static const char *softmax_symbol(const struct kernel_spec *spec) {
+    return softmax_is_split(spec) ? "softmax_f16_split" : "softmax_f16";
+}
+
+const struct kernel_family kernel_family_SOFTMAX_F16 = {.describe = softmax_describe,
+                                                        .cycles = softmax_cycles,
+                                                        .scalars = softmax_scalars,
+                                                        .symbol = softmax_symbol};

@@ -32,26 +32,21 @@ static void test_docs(void) {
     g_assert_cmpstr(out, ==, committed);
 }
 
-/* All published rows but the named ones are met. */
+/* At most the published figure in every comparable row. */
 static void test_published(void) {
     int status;
     g_autofree char *out = run("kernel-cycles --all --json", &status);
     g_assert_cmpint(status, ==, 0);
     g_auto(GStrv) lines = g_strsplit(out, "\n", -1);
-    uint32_t rows = 0, above = 0;
+    uint32_t rows = 0;
     for (uint32_t i = 0; lines[i]; i++) {
-        const char *p = strstr(lines[i], "\"published_cycles\":"), *m = strstr(lines[i], "\"measured_cycles\":");
+        const char *p = strstr(lines[i], "\"published_cycles\":");
+        const char *m = strstr(lines[i], "\"measured_cycles\":");
         if (!p || !m) continue;
         rows++;
-        const guint64 published = g_ascii_strtoull(p + 19, NULL, 10);
-        const guint64 measured = g_ascii_strtoull(m + 18, NULL, 10);
-        if (measured <= published) continue;
-        above++;
-        /* One worker per row: a single row of 729 keys has no second worker to help. */
-        g_assert_true(strstr(lines[i], "\"row\":179,") || strstr(lines[i], "\"row\":194,"));
+        g_assert_cmpuint(g_ascii_strtoull(m + 18, NULL, 10), <=, g_ascii_strtoull(p + 19, NULL, 10));
     }
     g_assert_cmpuint(rows, >=, 100);
-    g_assert_cmpuint(above, <=, 2);
 }
 
 int main(int argc, char **argv) {
