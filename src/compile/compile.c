@@ -39,6 +39,28 @@ static double seconds_since(gint64 start) {
     return (double)(g_get_monotonic_time() - start) / 1e6;
 }
 
+/* Schedules all phases; *ret_rows_bytes is what the rows need, or more than is reserved when one row
+ * alone does not fit. */
+static bool schedule(struct compile_state *c, struct compile_result *ret, uint32_t *ret_rows_bytes,
+                     GError **error) {
+    GError *failed = NULL;
+    const gint64 start = g_get_monotonic_time();
+    const bool ok = compile_schedule(c, &failed);
+    ret->seconds_schedule += seconds_since(start);
+    if (ok) {
+        *ret_rows_bytes = emit_rows_bytes((const struct exch_result *const *)c->rows,
+                                          c->n_exchanges, c->g->n_tiles);
+        return true;
+    }
+    if (!g_error_matches(failed, diag_quark(), DIAG_EXCH_ROW_TOO_LONG)) {
+        g_propagate_error(error, failed);
+        return false;
+    }
+    g_error_free(failed);
+    *ret_rows_bytes = c->support.rows_bytes + TARGET_ELEMENT_BYTES;
+    return true;
+}
+
 /* Places and schedules until the rows fit their reservation. */
 static bool settle(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error) {
@@ -55,11 +77,7 @@ static bool settle(struct compile_state *c, struct compile_result *ret, bool *re
         if (!compile_place(c, ret, ret_fits, error)) return false;
         ret->seconds_place += seconds_since(start);
         if (!*ret_fits) return true;
-        const gint64 placed = g_get_monotonic_time();
-        if (!compile_schedule(c, error)) return false;
-        ret->seconds_schedule += seconds_since(placed);
-        rows_bytes = emit_rows_bytes((const struct exch_result *const *)c->rows, c->n_exchanges,
-                                     c->g->n_tiles);
+        if (!schedule(c, ret, &rows_bytes, error)) return false;
         if (rows_bytes <= c->support.rows_bytes) return true;
     }
     *ret_fits = false;

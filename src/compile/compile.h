@@ -15,7 +15,7 @@
 #include "lower/tile_graph.h"
 #include "package/package.h"
 
-enum { COMPILE_MAX_ROUNDS = 4 };
+enum { COMPILE_MAX_ROUNDS = 6 };
 
 struct compile_options {
     bool sample;          /* cycle sampling in the programs */

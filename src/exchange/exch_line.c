@@ -73,7 +73,7 @@ static void grow(struct exch_lines *l, uint32_t t, uint32_t upto) {
     const uint32_t cap = MAX(MAX(tl->cap * 2, 64u), (upto >> 6) + 8);
     uint64_t *w = NULL;
     if (posix_memalign((void **)&w, 64, (size_t)cap * N_PLANES * 8) != 0) base_oom(cap);
-    memcpy(w, tl->w, (size_t)tl->cap * N_PLANES * 8);
+    if (tl->cap != 0) memcpy(w, tl->w, (size_t)tl->cap * N_PLANES * 8);
     memset(w + (size_t)tl->cap * N_PLANES, 0, (size_t)(cap - tl->cap) * N_PLANES * 8);
     free(tl->w);
     tl->w = w;
