@@ -117,6 +117,7 @@ static struct program_value spread_home(const struct build *b, const struct prog
                               .inside = PROGRAM_NONE,
                               .layout = build_layout(want->layout.format, PROGRAM_AMP_LEFT,
                                                      PROGRAM_ANY)};
+    v.layout.exponent = want->layout.exponent;
     const uint64_t rows32 =
         (uint64_t)rows * ceil_div_u32(want->cols, program_micro(want->layout.format));
     build_axis(&v.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, b->p->n_tiles), 1);

@@ -35,6 +35,11 @@ uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_
     const struct graph_op *op = &b->g->ops[m->op];
     const uint32_t value = plan_resolve(b->g, m->left);
     if (b->cast[value] != PROGRAM_NONE) return b->cast[value];
+    if (build_is_source(b, m->left)) {
+        struct program_value like = left_layout(b, m, c);
+        if (m->swapped) like.rows = m->batch * m->columns;
+        return b->cast[value] = build_spread(b, m->left, &like);
+    }
     struct program_value f8 = left_layout(b, m, c), f16;
     if (m->swapped) { /* its columns are what a normal product has as rows */
         f8.rows = m->batch * m->columns;
@@ -72,6 +77,11 @@ static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
         if (m->format != PROGRAM_F16) return left_cast(b, m, c, &v);
         return build_place(b, op, m->left, &v, false);
     }
+    const uint32_t cast = b->cast[plan_resolve(b->g, m->left)];
+    if (m->format != PROGRAM_F16 && !m->free_input && cast != PROGRAM_NONE) {
+        const struct held from = {cast, program_map_identity(), false};
+        return build_copy(b, op, "gather", &from, &v);
+    }
     if (m->free_input || c->c == 1) return build_source(b, m->left, &v);
     /* stored once: each reader owns an equal window of what it reads */
     struct program_value home = v;
@@ -79,8 +89,9 @@ static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
     build_axis(&home.layout, PROGRAM_REPLICA, 1, 0);
     build_axis(&home.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->c), c->stride_c);
     const struct held from = {build_source(b, m->left, &home), program_map_identity(), false};
-    if (m->format == PROGRAM_F16 && b->repeat == PROGRAM_NONE)
-        b->held[plan_resolve(b->g, m->left)] = from;
+    const uint32_t value = plan_resolve(b->g, m->left);
+    if (b->repeat == PROGRAM_NONE && m->format == PROGRAM_F16) b->held[value] = from;
+    if (b->repeat == PROGRAM_NONE && m->format != PROGRAM_F16) b->cast[value] = from.value;
     return build_copy(b, op, "gather", &from, &v);
 }
 
@@ -150,9 +161,12 @@ static uint32_t swapped_right(struct build *b, const struct plan_gemm *m, const 
     build_axis(&v.layout, PROGRAM_ROWS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_COLS, c->k, c->stride_k);
     build_axis(&v.layout, PROGRAM_REPLICA, c->r, c->stride_r);
-    struct held from = b->held[plan_resolve(b->g, m->left)];
+    const uint32_t value = plan_resolve(b->g, m->left);
+    struct held from = b->held[value];
+    if (m->format != PROGRAM_F16) v.layout.exponent = (int8_t)b->o->fp8_exponent;
+    if (build_is_source(b, m->left) && b->g->values[value].kind == GRAPH_INPUT && !b->o->inputs_once)
+        return build_source(b, m->left, &v);
     if (m->format != PROGRAM_F16) {
-        v.layout.exponent = (int8_t)b->o->fp8_exponent;
         from.value = build_f8(b, m, c);
     } else if (from.value == PROGRAM_NONE) {
         struct program_value like = left_layout(b, m, c); /* any even spread serves */
