@@ -44,6 +44,8 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
          "OP:ROWSxCOLUMNSxINNER[:...], may be repeated", "SPEC"},
         INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
         INT("exchange-schedule-finalists", finalists, "Plans tried when one does not fit (default 3)"),
+        {"placement-dump", 0, 0, G_OPTION_ARG_FILENAME, &n->placement_dump,
+         "Write every placement problem with its map here", "DIR"},
         FLAG("sample-cycles", sample, "Cycle sampling in the programs"),
     };
 #undef INT
@@ -150,6 +152,7 @@ void cli_net_clear(struct cli_net *n) {
     g_free(n->workload);
     g_free(n->graph_path);
     g_free(n->fp8_scale);
+    g_free(n->placement_dump);
     g_strfreev(n->constraints);
 }
 
@@ -228,7 +231,8 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
     char *text = plan_text(&plan);
     struct tile_graph *g = NULL;
     const struct compile_options c = {.sample = n->sample, .effort = EXCH_EFFORT_NORMAL,
-                                      .workload = n->name, .plan = text};
+                                      .workload = n->name, .plan = text,
+                                      .placement_dump = n->placement_dump};
     struct compile_result r = {0};
     const bool ok = lower_program(plan.program, NULL, &g, error) &&
                     compile_tile_graph(g, &c, &r, error);

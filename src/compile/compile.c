@@ -108,6 +108,7 @@ static void find_exchanges(struct compile_state *c) {
 
 static void state_clear(struct compile_state *c) {
     for (uint32_t i = 0; i < c->n_exchanges; i++) exch_result_free(c->rows[i]);
+    g_free(c->placed);
     g_free(c->rows);
     g_free(c->exchange_step);
     g_free(c->stride);

@@ -23,6 +23,7 @@ struct compile_options {
     uint32_t effort;      /* enum exch_effort */
     const char *workload; /* for the package; may be NULL */
     const char *plan;     /* text of the chosen plan; may be NULL */
+    const char *placement_dump; /* folder for every placement problem with its map, or NULL */
 };
 
 enum compile_limit { COMPILE_FITS, COMPILE_LIMIT_PLACE, COMPILE_LIMIT_SUPPORT };

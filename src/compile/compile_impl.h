@@ -16,6 +16,7 @@ struct compile_state {
     uint32_t *stride;             /* [allocs.n] bytes between blocks; 0 for a single one */
     uint32_t *address;            /* [allocs.n] */
     uint32_t *sample_address;     /* [n_tiles], with sampling */
+    uint32_t n_placed, *placed;   /* the last round's map by request: kept where it still holds */
     struct exch_result **rows;    /* [n_exchanges] */
     struct emit_result *programs;
 };

@@ -221,6 +221,20 @@ static struct place_problem *build_problem(struct placing *p) {
     return problem;
 }
 
+/* The problem and, if there is one, its map, under the first free name of the folder. */
+static bool dump_problem(const char *folder, const struct place_problem *problem,
+                         const struct place_result *r, GError **error) {
+    char *path = NULL;
+    for (uint32_t k = 0; path == NULL || g_file_test(path, G_FILE_TEST_EXISTS); k++) {
+        g_free(path);
+        path = g_strdup_printf("%s/placement-%03u.plc", folder, k);
+    }
+    const bool ok = place_file_write(path, problem,
+                                     r->status == PLACE_SOLVED ? r->address : NULL, error);
+    g_free(path);
+    return ok;
+}
+
 bool compile_place(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error) {
     struct placing p = {.c = c};
@@ -228,14 +242,20 @@ bool compile_place(struct compile_state *c, struct compile_result *ret, bool *re
     const struct place_traffic traffic = {.n_tiles = c->g->n_tiles, .n_items = p.items->len,
                                           .first = p.first_item,
                                           .item = (const void *)p.items->data};
-    const struct place_options options = {.traffic = &traffic};
+    const bool again = c->placed != NULL && c->n_placed == problem->n_requests;
+    const struct place_options options = {.traffic = &traffic,
+                                          .previous = again ? c->placed : NULL};
     struct place_result *r = place_solve(problem, &options, error);
     if (r != NULL) {
         *ret_fits = r->status == PLACE_SOLVED;
+        g_free(c->placed);
+        c->n_placed = r->n_requests;
+        c->placed = g_memdup2(r->address, r->n_requests * sizeof *r->address);
         if (*ret_fits) take_addresses(&p, r, c);
         else take_report(problem, r, ret);
     }
-    const bool ok = r != NULL;
+    bool ok = r != NULL;
+    if (ok && c->o->placement_dump != NULL) ok = dump_problem(c->o->placement_dump, problem, r, error);
     place_result_free(r);
     place_problem_free(problem);
     g_free(p.handle);
