@@ -92,6 +92,10 @@ static bool make_image(struct cli_tile *c, char **paths) {
     }
     g_ptr_array_free(objects, true);
     print_messages(&messages);
+    if (ok && c->image != NULL && c->image->hardware) {
+        diag_set(&error, ISA_HARDWARE_IMAGE);
+        ok = false;
+    }
     if (error != NULL) cli_fail(c->verb, error);
     return ok && c->image != NULL;
 }
