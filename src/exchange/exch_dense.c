@@ -39,7 +39,10 @@ struct dense {
     int32_t mean[N];      /* mean ttm of a sender, for the order of time */
     int16_t urgency[N];   /* weight x words left, fixed point */
     int16_t score[N];
-    int16_t scale, ttm_weight;
+    int16_t scale, ttm_weight, contiguous;
+    uint32_t *follower;   /* [messages] the one whose destination starts where this ends, or UINT32_MAX */
+    int16_t expect[N];
+    uint8_t *done;
     /* time wheel: senders due in a slot, linked */
     uint32_t n_buckets;
     int32_t *bucket;      /* head of list or -1 */
@@ -54,7 +57,8 @@ struct scoring {
     const int16_t *near_free, *urgency;
     const int8_t *ttm;
     const uint8_t *pend;
-    int16_t from, look, cap, scale, ttm_weight;
+    const int16_t *expect;  /* sender whose message continues the buffer of a receiver, or -1 */
+    int16_t from, look, cap, scale, ttm_weight, sender, contiguous;
 };
 /* 16 receivers at once; N is a multiple. */
 typedef int16_t v16 __attribute__((vector_size(32), aligned(2), may_alias));
@@ -76,12 +80,15 @@ static inline __attribute__((always_inline)) int16_t largest(v16 v) {
 CLONES static int16_t score_all(const struct scoring *k, int16_t *score) {
     const v16 zero = {0}, from = zero + k->from, look = zero + k->look, cap = zero + k->cap;
     const v16 scale = zero + k->scale, ttm_weight = zero + k->ttm_weight, none = zero + NONE;
+    const v16 sender = zero + k->sender, contiguous = zero + k->contiguous;
     v16 best = none;
     for (uint32_t d = 0; d < N; d += 16) {
         const v16 ttm = wide(k->ttm + d), pend = wide(k->pend + d);
         const v16 wait = *(const v16 *)(k->near_free + d) - ttm - from;
         const v16 idle = pick(-wait < cap, -wait, cap);
-        const v16 v = *(const v16 *)(k->urgency + d) - larger(wait, idle) * scale + ttm * ttm_weight;
+        const v16 bonus = (*(const v16 *)(k->expect + d) == sender) & contiguous;
+        const v16 v = *(const v16 *)(k->urgency + d) - larger(wait, idle) * scale +
+                      ttm * ttm_weight + bonus;
         const v16 out = pick((wait > look) | (pend == zero), none, v);
         *(v16 *)(score + d) = out;
         best = larger(best, out);
@@ -132,6 +139,7 @@ static void set_scale(struct dense *k) {
     k->scale = (int16_t)CLAMP(room, 4.0f, 64.0f);
     const uint32_t worst = 2 * MAX(k->o->look, k->o->cap);
     if (worst * (uint32_t)k->scale > 12000) k->scale = (int16_t)(12000 / worst);
+    k->contiguous = (int16_t)MIN(k->o->contiguous * (float)k->scale, 16000.0f);
     k->ttm_weight = (int16_t)(k->o->projected ? k->o->weight * (float)k->scale + 0.5f : 0);
 }
 static void set_urgency(struct dense *k, uint32_t d) {
@@ -172,7 +180,9 @@ static int16_t later_score(const struct dense *k, const struct scoring *g, uint3
     const int32_t wait = k->near_free[d] - g->ttm[d] - g->from;
     const int32_t receiver_idle = (int32_t)push - wait;
     const int32_t cost = (int32_t)push + MIN(receiver_idle, (int32_t)g->cap);
-    return (int16_t)MAX(k->urgency[d] - cost * g->scale + g->ttm[d] * g->ttm_weight, NONE + 1);
+    const int32_t bonus = g->expect[d] == g->sender ? g->contiguous : 0;
+    return (int16_t)MAX(k->urgency[d] - cost * g->scale + g->ttm[d] * g->ttm_weight + bonus,
+                        NONE + 1);
 }
 
 /* Best message of a sender within the look-ahead; false if there is none. */
@@ -182,7 +192,8 @@ static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
                               .ttm = k->route->ttm[s], .pend = k->pend + (size_t)s * N,
                               .from = (int16_t)(from - k->epoch + 1), .look = (int16_t)k->o->look,
                               .cap = (int16_t)k->o->cap, .scale = k->scale,
-                              .ttm_weight = k->ttm_weight};
+                              .ttm_weight = k->ttm_weight, .expect = k->expect,
+                              .sender = (int16_t)s, .contiguous = k->contiguous};
     int16_t best = score_all(&g, k->score);
     struct candidate pushed[N];
     uint32_t n_pushed = 0;
@@ -209,6 +220,14 @@ static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
     return false;
 }
 
+/* The receiver waits for message f if it is the next that its sender would give it. */
+static void set_expect(struct dense *k, uint32_t d, uint32_t f) {
+    k->expect[d] = -1;
+    if (f == UINT32_MAX || k->done[f]) return;
+    const uint32_t s = k->m->src[f];
+    if (k->list[k->head[k->pair_of[(size_t)s * N + d]]] == f) k->expect[d] = (int16_t)s;
+}
+
 static void take(struct dense *k, uint32_t s, const struct candidate *c) {
     const uint32_t pair = k->pair_of[(size_t)s * N + c->d], i = k->list[k->head[pair]++];
     const uint32_t left = k->pair_end[pair] - k->head[pair], n = k->m->items[i];
@@ -218,6 +237,8 @@ static void take(struct dense *k, uint32_t s, const struct candidate *c) {
     k->cursor[s] = c->slot + n;
     k->free_label[c->d] = (int32_t)c->slot + k->route->ttm[s][c->d] + 1 + (int32_t)n;
     set_near(k, c->d);
+    k->done[i] = 1;
+    set_expect(k, c->d, k->follower[i]);
     k->left_out[s] -= n;
     k->words_left -= n;
     k->left_in[c->d] -= n;
@@ -246,6 +267,37 @@ static void postpone(struct dense *k, uint32_t s) {
     const int16_t wait = first_wait(k->near_free, k->route->ttm[s], k->pend + (size_t)s * N);
     const int32_t first = (int32_t)k->epoch + wait - 1, half = (int32_t)k->o->look / 2;
     k->cursor[s] = (uint32_t)MAX((int32_t)k->cursor[s] + half + 1, first - half);
+}
+
+static int compare_key(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Messages by receiver and address: neighbours that touch follow each other. */
+static void find_followers(struct dense *k) {
+    const struct exch_msgs *m = k->m;
+    k->follower = g_new(uint32_t, m->n + 1);
+    memset(k->follower, 0xff, (m->n + 1) * sizeof *k->follower);
+    k->done = g_new0(uint8_t, m->n + 1);
+    memset(k->expect, 0xff, sizeof k->expect);
+    if (k->o->contiguous == 0) return;
+    uint32_t first[N + 1] = {0};
+    for (uint32_t i = 0; i < m->n; i++) first[m->rec_tile[m->rec0[i]] + 1]++;
+    for (uint32_t d = 0; d < N; d++) first[d + 1] += first[d];
+    uint64_t *key = g_new(uint64_t, m->n + 1);
+    uint32_t *at = g_memdup2(first, sizeof first);
+    for (uint32_t i = 0; i < m->n; i++)
+        key[at[m->rec_tile[m->rec0[i]]]++] = (uint64_t)exch_rec_address(m, i, m->rec0[i]) << 32 | i;
+    for (uint32_t d = 0; d < N; d++) {
+        qsort(key + first[d], first[d + 1] - first[d], sizeof *key, compare_key);
+        for (uint32_t a = first[d]; a + 1 < first[d + 1]; a++) {
+            const uint32_t i = (uint32_t)key[a], j = (uint32_t)key[a + 1];
+            if ((key[a] >> 32) + 4u * m->items[i] == key[a + 1] >> 32) k->follower[i] = j;
+        }
+    }
+    g_free(key);
+    g_free(at);
 }
 
 static void count_pairs(struct dense *k) {
@@ -279,6 +331,7 @@ static void prepare(struct dense *k) {
     count_pairs(k);
     k->n_left = k->m->n;
     set_scale(k);
+    find_followers(k);
     for (uint32_t s = 0; s < N; s++) {
         int32_t sum = 0;
         for (uint32_t d = 0; d < N; d++) sum += k->route->ttm[s][d];
@@ -340,5 +393,7 @@ void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options
     g_free(k->pair_of);
     g_free(k->pend);
     g_free(k->bucket);
+    g_free(k->follower);
+    g_free(k->done);
     g_free(k);
 }

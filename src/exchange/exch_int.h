@@ -113,6 +113,7 @@ struct exch_dense_options {
     float tail_weight;     /* further weight of the last `tail` words: a small spread of the ends */
     uint32_t tail;
     float lead;            /* slots by which a sender looks earlier per word more than the mean left */
+    float contiguous;      /* slots that a message is worth which continues its receiver's buffer: small rows */
 };
 bool exch_dense_applies(const struct exch_msgs *m);
 void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options *o, bool relaxed,
