@@ -5,6 +5,7 @@ build=$1
 shift
 suites=
 for s in "$@"; do suites="$suites --suite $s"; done
+ninja -C "$build" >"$build/build.log" 2>&1 || { tail -n 40 "$build/build.log"; echo "0 passed, 1 failed"; exit 1; }
 log=$build/meson-logs/testlog.junit.xml
 rm -f "$log"
 # Address-space layout and allocation patterns must not matter: meson sets MALLOC_PERTURB_.
