@@ -231,10 +231,10 @@ static void print_json(const struct e2e *e) {
     json_double("compile_seconds", true, e->built.seconds, s);
     json_double("run_seconds", true, e->run_seconds, s);
     g_string_append_printf(s, ",\"peak_tile_bytes\":%u,\"row_bytes_max\":%u,\"package_bytes\":%"
-                              G_GUINT64_FORMAT ",\"worker_slots\":%" G_GUINT64_FORMAT
+                              G_GUINT64_FORMAT ",\"worker_slots\":%" G_GUINT64_FORMAT ",\"fused_slots\":%" G_GUINT64_FORMAT
                               ",\"device_faults\":%" G_GUINT64_FORMAT "}",
                            p->meta.peak_tile_bytes, p->meta.row_bytes_max, p->file_bytes,
-                           e->counters.worker_slots, e->counters.faults);
+                           e->counters.worker_slots, e->counters.fused_slots, e->counters.faults);
     puts(s->str);
     g_free(name);
     g_string_free(s, true);
@@ -290,9 +290,11 @@ static void print_report(const struct e2e *e, const struct profile *profile) {
     printf("memory     %u B on the tightest tile (%u), rows up to %u B, package %" G_GUINT64_FORMAT
            " B\n",
            p->meta.peak_tile_bytes, p->meta.peak_tile, p->meta.row_bytes_max, p->file_bytes);
-    printf("time       compiled in %.2f s, ran in %.2f s (%.1f million worker slots per second)\n",
+    printf("time       compiled in %.2f s, ran in %.2f s (%.1f million worker slots per second, "
+           "%.1f %% fused)\n",
            e->built.seconds, e->run_seconds,
-           (double)e->counters.worker_slots / 1e6 / MAX(1e-6, e->run_seconds));
+           (double)e->counters.worker_slots / 1e6 / MAX(1e-6, e->run_seconds),
+           100.0 * (double)e->counters.fused_slots / (double)MAX(1, e->counters.worker_slots));
     printf("shortcut   tensors were written to and read from tile memory directly, not through the "
            "host exchange\n");
     if (e->counters.faults != 0)
