@@ -135,7 +135,7 @@ struct tile_supervisor {
 
 struct tile_counters {
     uint64_t worker_slots;      /* all slots, extra slots of slow instructions counted */
-    uint64_t fused_slots;       /* of these, in fused repeat bodies */
+    uint64_t fused_slots;       /* of these, in fused repeat bodies and straight code */
     uint64_t fetch_conflicts;   /* data accesses to the element being fetched (kernels 8.9 item 3) */
     uint64_t launches;
     uint64_t faults[TILE_FAULT_LIMIT]; /* by number; permissive mode only */

@@ -90,6 +90,7 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     const struct isa_form *m = isa_form(d.main.op);
     s->who = m->who;
     s->slots = fixed_slots(d.main.op);
+    s->control = m->kind == ISA_KIND_CONTROL;
     s->row = m->kind == ISA_KIND_EXCH || d.main.op == ISA_OP_DELAY;
     s->in_repeat = d.bundle && isa_in_repeat(d.main.op) && isa_in_repeat(d.aux.op);
     s->is_uget = d.bundle && isa_in_repeat(d.main.op) &&

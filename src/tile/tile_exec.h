@@ -22,6 +22,7 @@ struct tile_exec {
     uint32_t extra;        /* slots beyond those of the form */
     const struct tile_amp_vec *vec; /* vector code of the matrix unit, or NULL */
     bool taken;            /* a branch was taken */
+    bool fresh;            /* straight code may start here: behind control or fused execution */
     bool timing;           /* timing-only mode */
     bool fuse;             /* fused execution is allowed */
     bool fast;             /* F16 results round to nearest even and vector code may be used */
@@ -46,6 +47,7 @@ struct tile_slot {
     uint8_t bytes;              /* 4 or 8 */
     uint8_t slots;
     uint8_t n_result, result;   /* registers of e->r to commit, first destination */
+    bool control;               /* branch, call, repeat, exit, launch */
     bool worker;                /* a worker may execute it: no error, right mode */
     uint8_t error;              /* enum tile_fault_number: can't execute at all */
     uint8_t who;                /* enum isa_mode */

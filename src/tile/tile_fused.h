@@ -13,6 +13,9 @@ bool tile_fused_run(struct tile_exec *e, uint64_t limit);
  * the same executor. False as above. */
 bool tile_fused_segment(struct tile_exec *e, uint64_t limit);
 
+/* Straight code from here on, outside a repeat. False as above. */
+bool tile_fused_block(struct tile_exec *e, uint64_t limit);
+
 /* What tile_fused_amp.c makes of a body, or NULL when it is no AMP loop. */
 struct tile_amp_loop;
 struct tile_amp_loop *tile_amp_loop_make(const struct tile_slot *slots, uint32_t n);
