@@ -5,7 +5,7 @@
 
 #include "../device/tile_build.h"
 
-static uint64_t seed = 1, rounds = 60;
+static uint64_t seed = 1, rounds = 40;
 static uint32_t draw_at;
 static uint32_t draw(uint32_t below) { return (uint32_t)(rand_u64(seed, 1, draw_at++) % below); }
 
