@@ -180,13 +180,20 @@ static void to_f32_plain(size_t n, const uint16_t *h, float *ret_v) {
 }
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
+
+/* Not every compiler knows the feature by name. */
+static bool has_f16c(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
 
 static bool machine_converts(void) {
     static int known = -1; /* the same value whoever writes it first */
     if (known < 0) {
         __builtin_cpu_init();
-        known = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+        known = __builtin_cpu_supports("avx") && has_f16c();
     }
     return known;
 }
