@@ -67,6 +67,12 @@ static int cycles_one(const char *name, const char *shape, const struct kernel_r
     struct kernel_spec spec;
     GError *error = NULL;
     if (!shape_parse(name, shape, &spec, &error)) return cli_fail("kernel-cycles", error);
+    struct kernel_needs needs;
+    if (options->n_addresses && kernel_describe(&spec, &needs, NULL) &&
+        needs.n_operands != options->n_addresses) {
+        diag_set(&error, KERNEL_CHECK, name, "--address must name every operand");
+        return cli_fail("kernel-cycles", error);
+    }
     struct kernel_run *run = kernel_run_new(&spec, options, &error);
     if (!run) return cli_fail("kernel-cycles", error);
     int status = CLI_OK;
@@ -207,9 +213,27 @@ static void list_kernels(void) {
     }
 }
 
+/* Addresses A,B,... of the operands in order; false after printing what is wrong. */
+static bool parse_addresses(const char *text, struct kernel_run_options *o) {
+    g_auto(GStrv) parts = g_strsplit(text, ",", KERNEL_MAX_OPERANDS + 1);
+    o->n_addresses = g_strv_length(parts);
+    for (uint32_t i = 0; i < o->n_addresses; i++) {
+        char *end;
+        const guint64 v = g_ascii_strtoull(parts[i], &end, 0);
+        const uint32_t address = (uint32_t)MIN(v, UINT32_MAX);
+        if (i >= KERNEL_MAX_OPERANDS || end == parts[i] || *end || !target_in_sram(address)) {
+            fprintf(stderr, "ipu-stack kernel-cycles: --address takes up to %d addresses in SRAM with "
+                            "commas\n", KERNEL_MAX_OPERANDS);
+            return false;
+        }
+        o->address[i] = address;
+    }
+    return true;
+}
+
 int cmd_kernel_cycles(int argc, char **argv) {
-    gboolean json = false, all = false, docs = false, in_place = false, high = false, random = false;
-    gchar *shape = NULL;
+    gboolean json = false, all = false, docs = false, force = false, in_place = false, high = false, random = false;
+    gchar *shape = NULL, *address = NULL;
     const GOptionEntry entries[] = {
         {"shape", 0, 0, G_OPTION_ARG_STRING, &shape, "Parameters in the order of the list", "A,B,..."},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object", NULL},
@@ -217,6 +241,8 @@ int cmd_kernel_cycles(int argc, char **argv) {
         {"docs", 0, 0, G_OPTION_ARG_NONE, &docs, "The text of docs/kernels.md", NULL},
         {"in-place", 0, 0, G_OPTION_ARG_NONE, &in_place, "Outputs on the inputs they may alias", NULL},
         {"interleaved", 0, 0, G_OPTION_ARG_NONE, &high, "Operands in the interleaved region", NULL},
+        {"address", 0, 0, G_OPTION_ARG_STRING, &address, "Where the operands stand, outputs first", "A,B,..."},
+        {"force", 0, 0, G_OPTION_ARG_NONE, &force, "Run even what the binding would refuse", NULL},
         {"random", 0, 0, G_OPTION_ARG_NONE, &random, "Random data instead of uniform", NULL},
         {0}};
     bool done;
@@ -230,14 +256,17 @@ int cmd_kernel_cycles(int argc, char **argv) {
         list_kernels();
         return CLI_OK;
     }
-    const struct kernel_run_options options = {
+    struct kernel_run_options options = {
         .data = random ? KERNEL_DATA_RANDOM : KERNEL_DATA_UNIFORM,
         .seed = 1,
         .in_place = in_place,
         .high = high,
         .exact_lane = true,
+        .force = force,
     };
+    if (address && !parse_addresses(address, &options)) return CLI_WRONG_INPUT;
     const int status = cycles_one(argv[1], shape, &options, json);
     g_free(shape);
+    g_free(address);
     return status;
 }

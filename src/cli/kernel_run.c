@@ -325,6 +325,25 @@ static void run_measure(struct kernel_run *run) {
                                   : kernel_cycles(&run->spec);
 }
 
+/* The registers of the call; with `force` those of a legal placement, its addresses replaced. */
+static bool run_bind(struct kernel_run *run, GError **error) {
+    const struct kernel_run_options *o = &run->options;
+    if (!run_place(run, error)) return false;
+    uint32_t legal[KERNEL_MAX_OPERANDS];
+    memcpy(legal, run->address, sizeof legal);
+    if (o->n_addresses) memcpy(run->address, o->address, sizeof run->address);
+    if (!kernel_bind(&run->spec, o->force ? legal : run->address, run->registers, &run->n_registers,
+                     error))
+        return false;
+    for (uint32_t r = 0; o->force && r < run->n_registers; r++)
+        for (uint32_t i = 0; i < run->needs.n_operands; i++)
+            if (run->registers[r] == legal[i]) {
+                run->registers[r] = run->address[i];
+                break;
+            }
+    return true;
+}
+
 struct kernel_run *kernel_run_new(const struct kernel_spec *spec,
                                   const struct kernel_run_options *options, GError **error) {
     struct kernel_run *run = g_new0(struct kernel_run, 1);
@@ -335,8 +354,7 @@ struct kernel_run *kernel_run_new(const struct kernel_spec *spec,
     run->sram = sram_new(1);
     tile_init(&run->tile, &run->config, run->sram, 0);
     tile_reset(&run->tile);
-    if (!kernel_describe(spec, &run->needs, error) || !run_place(run, error) ||
-        !kernel_bind(spec, run->address, run->registers, &run->n_registers, error) ||
+    if (!kernel_describe(spec, &run->needs, error) || !run_bind(run, error) ||
         !(run->image = run_link(run, error))) {
         kernel_run_free(run);
         return NULL;

@@ -32,6 +32,9 @@ struct kernel_run_options {
     uint32_t offset;      /* operands start this many alignments behind a boundary of 64 bytes */
     uint32_t exp_slots;   /* 0 = default */
     bool exact_lane;      /* also observe the call itself (slower) */
+    uint32_t n_addresses; /* operands stand here instead, in order */
+    uint32_t address[KERNEL_MAX_OPERANDS];
+    bool force;           /* the binding is not asked about them */
 };
 
 struct kernel_run {

@@ -2,6 +2,8 @@
  * device/fill_u64.S). Closed forms: slots outside the loop plus 2 (copy) or 1 (fill) per word. */
 #include "kernel/kernel_family.h"
 
+#include <string.h>
+
 enum { COPY_SLOTS = 13, FILL_SLOTS = 11, COPY_REGISTERS = 3, FILL_REGISTERS = 2 };
 
 static uint32_t move_words(const struct kernel_spec *spec) { return spec->p[0] / 8; }
@@ -192,3 +194,76 @@ const struct kernel_family kernel_family_GATHER_ROWS = {
     .describe = gather_describe, .cycles = gather_cycles, .scalars = gather_scalars};
 const struct kernel_family kernel_family_FINITE_CHECK = {
     .describe = finite_describe, .cycles = finite_cycles, .scalars = finite_scalars};
+
+/* --- Fill with a half (device/fill_f16.S): bytes, value. Copies of halves (device/copy_u16.S): rows,
+ * halves, out_row, in_row. --- */
+
+enum { VALUE_SLOTS = 13, U16_SETUP = 26, U16_ROW = 4, U16_HALF = 12, U16_IDLE = 10 };
+enum { U16_SERIAL_SETUP = 19, U16_SERIAL_IDLE = 5 };
+
+static bool value_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                           GError **error) {
+    if (!kernel_check_param(spec, 0, 8, TARGET_SRAM_END - TARGET_SRAM_BASE, 8, error)) return false;
+    if (!kernel_check_param(spec, 1, 0, 0xffff, 1, error)) return false;
+    kernel_operand_add(ret, spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    return true;
+}
+
+static uint64_t value_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
+        slots[w] = VALUE_SLOTS + kernel_share(move_words(spec), w);
+    return kernel_time_single(lane, 3, slots);
+}
+
+static uint32_t value_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = move_words(spec) + TARGET_N_WORKERS - 1;
+    ret[1] = spec->p[1];
+    return 2;
+}
+
+/* Rows of different workers never share a word of out, wherever it stands. */
+static bool u16_is_parallel(const struct kernel_spec *spec) {
+    return spec->p[2] % 4 == 0 && 2 * spec->p[1] + 2 <= spec->p[2];
+}
+
+static bool u16_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
+    const uint32_t whole = TARGET_SRAM_END - TARGET_SRAM_BASE;
+    if (!kernel_check_param(spec, 0, 1, 1 << 16, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 1, 1 << 16, 1, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, whole, 2, error)) return false;
+    if (!kernel_check_param(spec, 3, 0, whole, 2, error)) return false;
+    const uint64_t out = (uint64_t)(spec->p[0] - 1) * spec->p[2] + 2 * (uint64_t)spec->p[1];
+    const uint64_t in = (uint64_t)(spec->p[0] - 1) * spec->p[3] + 2 * (uint64_t)spec->p[1];
+    if (out > whole || in > whole) return kernel_refuse(spec, 0, "size", "such that both fit", error);
+    kernel_operand_add(ret, out, 2, KERNEL_READ_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, in, 2, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    return true;
+}
+
+static uint64_t u16_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t row = U16_ROW + U16_HALF * spec->p[1];
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        if (u16_is_parallel(spec)) slots[w] = rows ? U16_SETUP + rows * row : U16_IDLE;
+        else slots[w] = w == 0 ? U16_SERIAL_SETUP + spec->p[0] * row : U16_SERIAL_IDLE;
+    }
+    return kernel_time_single(lane, 6, slots);
+}
+
+static uint32_t u16_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    memcpy(ret, spec->p, 4 * sizeof *ret);
+    return 4;
+}
+
+static const char *u16_symbol(const struct kernel_spec *spec) {
+    return u16_is_parallel(spec) ? "copy_u16" : "copy_u16_serial";
+}
+
+const struct kernel_family kernel_family_FILL_F16 = {
+    .describe = value_describe, .cycles = value_cycles, .scalars = value_scalars};
+const struct kernel_family kernel_family_COPY_U16 = {.describe = u16_describe,
+                                                     .cycles = u16_cycles,
+                                                     .scalars = u16_scalars,
+                                                     .symbol = u16_symbol};

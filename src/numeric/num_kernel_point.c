@@ -191,3 +191,13 @@ void num_kernel_finite_check(const uint32_t *p, void *const *op) {
             if ((in[2 * k] & 0x7c00) == 0x7c00 || (in[2 * k + 1] & 0x7c00) == 0x7c00) out[w] = k + 1;
     }
 }
+
+void num_kernel_fill_f16(const uint32_t *p, void *const *op) {
+    for (uint32_t e = 0; e < p[0] / 2; e++) ((uint16_t *)op[0])[e] = (uint16_t)p[1];
+}
+
+void num_kernel_copy_u16(const uint32_t *p, void *const *op) {
+    for (uint32_t r = 0; r < p[0]; r++)
+        memcpy((uint8_t *)op[0] + (size_t)r * p[2], (const uint8_t *)op[1] + (size_t)r * p[3],
+               2 * (size_t)p[1]);
+}

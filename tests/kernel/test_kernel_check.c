@@ -3,6 +3,7 @@
 #include "kernel/kernel.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 static char *run(const char *arguments, int *ret_status) {
     g_autofree char *command = g_strdup_printf("%s %s", g_getenv("IPU_STACK"), arguments);
@@ -49,6 +50,31 @@ static void test_published(void) {
     g_assert_cmpuint(rows, >=, 100);
 }
 
+/* What the binding refuses faults when it is forced onto the model. */
+static void test_forced(void) {
+    const struct {
+        const char *call, *fault;
+    } cases[] = {
+        /* out and left in one memory element */
+        {"kernel-cycles GEMM_F16 --shape 24,32,16,0,1 --address 0x80000,0x82000,0x90000", "CONFLICT"},
+        /* out of an accumulating product in region 0 */
+        {"kernel-cycles GEMM_F16 --shape 24,32,16,0,1 --address 0x60000,0x80000,0x90000", "fault"},
+        {"kernel-cycles GELU_F16 --shape 64 --address 0x60004,0x64000", "fault"},
+        {"kernel-cycles REDUCE_F16 --shape 2,64 --address 0x80000,0x60000,0x90000", "fault"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        for (int force = 0; force < 2; force++) {
+            g_autofree char *command = g_strdup_printf("%s %s%s", g_getenv("IPU_STACK"),
+                                                       cases[i].call, force ? " --force" : "");
+            g_autofree char *out = NULL, *text = NULL;
+            int status;
+            g_assert_true(g_spawn_command_line_sync(command, &out, &text, &status, NULL));
+            g_assert_cmpint(WEXITSTATUS(status), ==, force ? 4 : 2);
+            g_assert_nonnull(strstr(text, force ? cases[i].fault : "rule "));
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     for (uint32_t k = 0; k < N_KERNELS; k++) {
@@ -56,6 +82,7 @@ int main(int argc, char **argv) {
         g_test_add_data_func(path, GUINT_TO_POINTER(k), test_sweep);
     }
     g_test_add_func("/kernel/docs", test_docs);
+    g_test_add_func("/kernel/forced", test_forced);
     g_test_add_func("/kernel/published", test_published);
     return g_test_run();
 }
