@@ -7,7 +7,8 @@
 static void print_info(const struct exch_problem *p, uint32_t number) {
     uint64_t words = 0;
     for (uint32_t x = 0; x < p->n_transfers; x++) words += p->words[x];
-    printf("phase %u: %u transfers, %u endpoints, %" G_GUINT64_FORMAT " words sent, crc 0x%08x%s%s\n",
+    printf("phase %u: %u transfers, %u endpoints, %" G_GUINT64_FORMAT
+           " words sent, crc 0x%08x%s%s\n",
            number, p->n_transfers, p->n_recipients, words, exch_problem_crc(p),
            p->name != NULL ? ", " : "", p->name != NULL ? p->name : "");
 }
@@ -46,14 +47,15 @@ int cmd_exchange_problem(int argc, char **argv) {
         {0}};
     bool done;
     if (!cli_options(&argc, &argv, entries, "[FILE]",
-                     "Makes a problem of the given kind, or reads FILE, checks it, prints its size and check "
+                     "Makes a problem of the given kind, or reads FILE, checks it, prints its size "
+                     "and check "
                      "value, and writes it where -o says.",
                      &done))
         return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
     const bool hostile = g_strcmp0(addresses, "hostile") == 0;
     const char *wrong = (kind != NULL) == (argc > 1) ? "give either --kind or one FILE"
-                        : argc > 2                  ? "more than one FILE"
+                        : argc > 2                   ? "more than one FILE"
                         : addresses != NULL && !hostile && g_strcmp0(addresses, "free") != 0
                             ? "--addresses is free or hostile"
                             : NULL;

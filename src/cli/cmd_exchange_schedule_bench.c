@@ -1,5 +1,5 @@
-/* ipu-stack exchange-schedule-bench: schedules the phases of a problem file and reports horizons, bounds,
- * row sizes and times. */
+/* ipu-stack exchange-schedule-bench: schedules the phases of a problem file and reports horizons,
+ * bounds, row sizes and times. */
 #include "cli/cli.h"
 #include "cli/exch_verify.h"
 #include "exchange/exch.h"
@@ -49,14 +49,15 @@ static void print_json(struct bench *b, uint32_t number, const struct exch_probl
     printf("%s{\"phase\":%u,\"transfers\":%u,\"endpoints\":%u,\"horizon\":%u,\"endpoint_bound\":%u,"
            "\"bound\":%u,\"bound_reason\":\"%s\",\"ratio\":%.6f,\"seconds\":%.3f,"
            "\"row_bytes_max\":%u,\"row_bytes_total\":%" G_GUINT64_FORMAT
-           ",\"width\":\"%s\",\"priority\":\"%s\",\"verified\":%s,\"check_seconds\":%.3f,\"verify_seconds\":%.3f,"
+           ",\"width\":\"%s\",\"priority\":\"%s\",\"verified\":%s,\"check_seconds\":%.3f,\"verify_"
+           "seconds\":%.3f,"
            "\"replayed\":%s,\"relaxed\":%s,\"fingerprint\":\"%016" G_GINT64_MODIFIER "x\"}",
            b->n_printed++ == 0 ? "" : ",", number, p->n_transfers, p->n_recipients, r->horizon,
            r->bounds.endpoint, r->bounds.any_width, r->bounds.reason,
            (double)r->horizon / r->bounds.any_width, t->seconds, r->row_bytes_max,
            r->row_bytes_total, widths[r->width], r->priority, t->checked ? "true" : "false",
-           t->check_seconds, t->verify_seconds, r->replayed ? "true" : "false", r->relaxed ? "true" : "false",
-           r->fingerprint);
+           t->check_seconds, t->verify_seconds, r->replayed ? "true" : "false",
+           r->relaxed ? "true" : "false", r->fingerprint);
 }
 
 static void print_text(uint32_t number, const struct exch_problem *p, const struct timed *t) {
@@ -97,7 +98,8 @@ static bool finish(struct bench *b, const struct exch_problem *p, uint32_t numbe
     }
     g_free(verdict.first);
     if (t->r->horizon < t->r->bounds.any_width) {
-        fprintf(stderr, "ipu-stack exchange-schedule-bench: phase %u: horizon below the bound\n", number);
+        fprintf(stderr, "ipu-stack exchange-schedule-bench: phase %u: horizon below the bound\n",
+                number);
         b->failed = true;
     }
     report(b, number, p, t);
@@ -139,7 +141,8 @@ static bool run_phase(struct bench *b, struct exch_problem *p, uint32_t number, 
     struct timed t = {.r = exch_schedule(p, &b->o, error)};
     if (t.r == NULL) return false;
     t.seconds = now() - t0;
-    const bool ok = b->replay ? run_replay(b, p, number, &t, error) : finish(b, p, number, &t, error);
+    const bool ok =
+        b->replay ? run_replay(b, p, number, &t, error) : finish(b, p, number, &t, error);
     exch_result_free(t.r);
     return ok;
 }
@@ -176,7 +179,8 @@ static int run(struct bench *b, const char *path) {
     if (set == NULL) return cli_fail("exchange-schedule-bench", error);
     bool ok = true, any = false;
     if (b->rows != NULL && b->phase < 0 && set->n_phases > 1) {
-        fprintf(stderr, "ipu-stack exchange-schedule-bench: --rows holds one phase: give --phase\n");
+        fprintf(stderr,
+                "ipu-stack exchange-schedule-bench: --rows holds one phase: give --phase\n");
         exch_problem_set_free(set);
         return CLI_WRONG_INPUT;
     }
@@ -212,8 +216,8 @@ int cmd_exchange_schedule_bench(int argc, char **argv) {
         {"json", 'j', 0, G_OPTION_ARG_NONE, &b.json, "Report as JSON", NULL},
         {"select-widths", 0, 0, G_OPTION_ARG_NONE, &b.select_widths,
          "Compare ordinary and paired widths (the default)", NULL},
-        {"replay", 'r', 0, G_OPTION_ARG_NONE, &b.replay, "Report the replay of the schedule's recipe",
-         NULL},
+        {"replay", 'r', 0, G_OPTION_ARG_NONE, &b.replay,
+         "Report the replay of the schedule's recipe", NULL},
         {"pareto", 0, 0, G_OPTION_ARG_INT, &b.pareto,
          "Report up to N schedules that trade row bytes for slots", "N"},
         {"diagram", 'd', 0, G_OPTION_ARG_NONE, &b.diagram, "Draw the phase", NULL},
@@ -221,7 +225,8 @@ int cmd_exchange_schedule_bench(int argc, char **argv) {
          "Write the rows of the phase for exchange-replay", "FILE"},
         {"relaxed", 0, 0, G_OPTION_ARG_NONE, &b.relaxed,
          "Relax the label rule (unverified on hardware)", NULL},
-        {"max-row-bytes", 0, 0, G_OPTION_ARG_INT, &b.max_row_bytes, "Prefer rows of at most", "BYTES"},
+        {"max-row-bytes", 0, 0, G_OPTION_ARG_INT, &b.max_row_bytes, "Prefer rows of at most",
+         "BYTES"},
         {0}};
     bool done;
     if (!cli_options(&argc, &argv, entries, "FILE", NULL, &done)) return CLI_WRONG_INPUT;

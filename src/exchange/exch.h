@@ -4,20 +4,20 @@
  *       recipients in CSR form. Tiles are logical numbers 0..1471. Addresses are byte addresses,
  *       sizes are 32-bit words. exch_problem_check says whether a problem is well formed and names
  *       transfer, tile and reason when it is not; everything below needs a checked problem.
- * Out:  a result: for every message its first send slot and width, for every tile its row words (they
- *       end with `br m10`), the sites of addresses in them, and lower bounds of the horizon.
+ * Out:  a result: for every message its first send slot and width, for every tile its row words
+ * (they end with `br m10`), the sites of addresses in them, and lower bounds of the horizon.
  *       Transfers become messages one to one, except those split because they can never fit whole
- *       (exchange 12.3), are longer than 4,148 items (only if the problem allows it) or are split to
- *       shorten the phase; the words and recipients of a transfer's messages add up to the transfer.
- * Units: slots count cycles from the first cycle after the phase's sync; a label is slot + 1; an item
- *       is 4 bytes (ordinary) or 8 (paired). `horizon` is the slot in which the last row returns.
+ *       (exchange 12.3), are longer than 4,148 items (only if the problem allows it) or are split
+ * to shorten the phase; the words and recipients of a transfer's messages add up to the transfer.
+ * Units: slots count cycles from the first cycle after the phase's sync; a label is slot + 1; an
+ * item is 4 bytes (ordinary) or 8 (paired). `horizon` is the slot in which the last row returns.
  * Invariants: rows keep every rule of exchange 3.3 to 3.5, 4, 5 and 6.2 (strict), checked before
  *       a result is returned by decoding the rows again (exch_rows_check); the scheduler's own
  *       arithmetic is not trusted.
  * Ownership: problems and results own one arena each and are freed with their _free.
- * Threads: distinct objects on distinct threads; nothing is shared. Same input, same result; budgets
- *       count evaluations.
- * Errors: GError with the diagnostics 550..649 of diag.def. Facts: exchange 1 to 7, 9, 12, 16, 17.
+ * Threads: distinct objects on distinct threads; nothing is shared. Same input, same result;
+ * budgets count evaluations. Errors: GError with the diagnostics 550..649 of diag.def. Facts:
+ * exchange 1 to 7, 9, 12, 16, 17.
  */
 #ifndef IPU_EXCHANGE_EXCH_H
 #define IPU_EXCHANGE_EXCH_H
@@ -31,24 +31,24 @@ enum exch_width { EXCH_WIDTH_ANY = 0, EXCH_WIDTH_ORDINARY = 1, EXCH_WIDTH_PAIRED
 
 struct exch_problem {
     struct arena *arena;
-    char *name;               /* for reports; may be NULL */
+    char *name; /* for reports; may be NULL */
     uint32_t n_transfers, n_recipients;
-    uint16_t *source_tile;    /* [n_transfers] */
-    uint32_t *source_address; /* [n_transfers], of the first iteration */
-    uint32_t *words;          /* [n_transfers], at least 1 */
+    uint16_t *source_tile;       /* [n_transfers] */
+    uint32_t *source_address;    /* [n_transfers], of the first iteration */
+    uint32_t *words;             /* [n_transfers], at least 1 */
     uint32_t *first_recipient;   /* [n_transfers + 1] */
     uint16_t *recipient_tile;    /* [n_recipients], no tile twice in a transfer */
     uint32_t *recipient_address; /* [n_recipients] */
 
     /* Optional, NULL when absent. */
-    uint8_t *width;           /* [n_transfers] enum exch_width; absent = any */
-    int32_t *source_stride;   /* [n_transfers] bytes added to the source per iteration; 0 = fixed */
-    uint32_t n_iterations;    /* of the repeat around the phase; 0 counts as 1 */
+    uint8_t *width;         /* [n_transfers] enum exch_width; absent = any */
+    int32_t *source_stride; /* [n_transfers] bytes added to the source per iteration; 0 = fixed */
+    uint32_t n_iterations;  /* of the repeat around the phase; 0 counts as 1 */
     uint32_t *first_dependency; /* [n_transfers + 1]: a transfer starts when these are complete */
     uint32_t *dependency;       /* transfer numbers; no cycles */
 
-    bool split_long;          /* allow more than 4,148 items per transfer by splitting */
-    bool unplaced;            /* addresses outside SRAM are allowed (synthetic vectors only) */
+    bool split_long; /* allow more than 4,148 items per transfer by splitting */
+    bool unplaced;   /* addresses outside SRAM are allowed (synthetic vectors only) */
     /* Where rows will be stored on every tile; 0,0 = not known. No source or destination may touch
      * its elements, and no row may be longer. */
     uint32_t row_address, row_bytes;
@@ -92,11 +92,11 @@ enum exch_effort {
 struct exch_options {
     enum exch_effort effort;
     enum exch_priority priority; /* other than AUTO: this order alone */
-    enum exch_width width;       /* ANY: compare widths; else all ordinary / every pairable paired */
-    uint32_t seed;               /* of the randomised parts; any value */
-    uint64_t budget;             /* evaluations of repair; 0 = by effort */
-    uint32_t max_row_bytes;      /* 0 = none: prefer results whose largest row is at most this */
-    bool relaxed;                /* allow a control at label S (exchange 3.6); unverified on hardware */
+    enum exch_width width;  /* ANY: compare widths; else all ordinary / every pairable paired */
+    uint32_t seed;          /* of the randomised parts; any value */
+    uint64_t budget;        /* evaluations of repair; 0 = by effort */
+    uint32_t max_row_bytes; /* 0 = none: prefer results whose largest row is at most this */
+    bool relaxed;           /* allow a control at label S (exchange 3.6); unverified on hardware */
 };
 
 /* Where a row word holds an address. */
@@ -105,12 +105,12 @@ enum exch_site_kind {
     EXCH_SITE_POINTER /* delaypic, sendpic, sendpicp word 1: bits 17..0, address in words */
 };
 struct exch_site {
-    uint32_t word;      /* index into result words */
+    uint32_t word; /* index into result words */
     uint32_t transfer;
     uint32_t recipient; /* POINTER: index into the problem's recipients; SEND: UINT32_MAX */
     uint32_t address;   /* byte address held: of the transfer plus an offset */
     uint8_t kind, item_bytes;
-    bool moving;        /* SEND of a moving source, relative to a base register that moves */
+    bool moving; /* SEND of a moving source, relative to a base register that moves */
 };
 
 struct exch_message {
@@ -128,17 +128,17 @@ enum exch_base {
 };
 
 struct exch_bounds {
-    uint32_t endpoint;       /* words alone, for the widths of the result */
-    uint32_t any_width;      /* proven for every admissible schedule, any width: `bound` */
-    uint32_t ordinary;       /* the same if everything is ordinary */
-    uint16_t tile;           /* the tile that gives any_width */
-    const char *reason;      /* static text: which bound it is */
+    uint32_t endpoint;  /* words alone, for the widths of the result */
+    uint32_t any_width; /* proven for every admissible schedule, any width: `bound` */
+    uint32_t ordinary;  /* the same if everything is ordinary */
+    uint16_t tile;      /* the tile that gives any_width */
+    const char *reason; /* static text: which bound it is */
 };
 
 struct exch_result {
     struct arena *arena;
-    uint32_t n_tiles;       /* TARGET_N_TILES */
-    uint32_t horizon;       /* the phase's, max over tiles */
+    uint32_t n_tiles; /* TARGET_N_TILES */
+    uint32_t horizon; /* the phase's, max over tiles */
     struct exch_bounds bounds;
     uint32_t n_messages;
     struct exch_message *messages; /* by transfer, then first_word */
@@ -157,10 +157,10 @@ struct exch_result {
     uint32_t row_bytes_max, row_bytes_tile;
     uint64_t row_bytes_total;
     uint64_t evaluations;
-    const char *priority;    /* which order gave it (static text) */
-    enum exch_width width;   /* ANY: mixed */
+    const char *priority;  /* which order gave it (static text) */
+    enum exch_width width; /* ANY: mixed */
     bool relaxed, replayed;
-    uint64_t fingerprint;    /* of all row words */
+    uint64_t fingerprint; /* of all row words */
 };
 
 /* NULL with an error if a row cannot be made (a row longer than its reservation). */
@@ -174,9 +174,9 @@ uint32_t exch_pareto(const struct exch_problem *p, const struct exch_options *o,
 /* --- Estimates for planning: no schedule, one pass over the transfers --- */
 
 struct exch_estimate {
-    uint32_t horizon;         /* expected; the calibrated cost */
-    uint32_t bound;           /* as exch_bounds.any_width, cheaper and not larger */
-    uint32_t row_bytes_max;   /* expected largest row */
+    uint32_t horizon;       /* expected; the calibrated cost */
+    uint32_t bound;         /* as exch_bounds.any_width, cheaper and not larger */
+    uint32_t row_bytes_max; /* expected largest row */
     uint64_t row_bytes_total;
 };
 /* Per tile, each [TARGET_N_TILES], summed over the transfers, paired where pairable. */
@@ -198,16 +198,17 @@ struct exch_recipe *exch_recipe_new(const struct exch_problem *p, const struct e
 void exch_recipe_free(struct exch_recipe *recipe);
 /* Equal for problems that differ only in addresses. */
 uint64_t exch_problem_key(const struct exch_problem *p);
-/* Replays and revalidates. NULL without an error if the addresses do not admit it (shared elements, other
- * contiguity, alignment): then schedule. */
+/* Replays and revalidates. NULL without an error if the addresses do not admit it (shared elements,
+ * other contiguity, alignment): then schedule. */
 struct exch_result *exch_replay(const struct exch_problem *p, const struct exch_recipe *recipe);
 
 /* --- Rows: storage, sharing between phases --- */
 
-/* Rows of all phases on all tiles. Equal normalised rows of a tile (exchange 7.2) are stored once where that
- * saves bytes and takes at most EXCH_TABLE_MAX_PATCHES words per phase; a phase that uses a shared row
- * first writes its patches. Rows that a repeat patches (EXCH_BASE_PATCHED) are not shared. Every row starts
- * at an even word of its tile's table, so the table must be 8-byte aligned. */
+/* Rows of all phases on all tiles. Equal normalised rows of a tile (exchange 7.2) are stored once
+ * where that saves bytes and takes at most EXCH_TABLE_MAX_PATCHES words per phase; a phase that
+ * uses a shared row first writes its patches. Rows that a repeat patches (EXCH_BASE_PATCHED) are
+ * not shared. Every row starts at an even word of its tile's table, so the table must be 8-byte
+ * aligned. */
 enum { EXCH_TABLE_MAX_PATCHES = 24 };
 struct exch_patch {
     uint32_t word;  /* index in the tile's table */
@@ -216,19 +217,19 @@ struct exch_patch {
 struct exch_table {
     struct arena *arena;
     uint32_t n_tiles, n_phases;
-    uint32_t *first_word;  /* [n_tiles + 1] */
+    uint32_t *first_word; /* [n_tiles + 1] */
     uint32_t *words;
-    uint32_t *row;         /* [n_phases * n_tiles] first word in the tile's table; UINT32_MAX inactive */
+    uint32_t *row; /* [n_phases * n_tiles] first word in the tile's table; UINT32_MAX inactive */
     uint32_t *first_patch; /* [n_phases * n_tiles + 1] */
     struct exch_patch *patches;
-    uint32_t bytes_max;    /* worst tile: words and 8 bytes per patch */
+    uint32_t bytes_max;        /* worst tile: words and 8 bytes per patch */
     uint32_t n_rows, n_shared; /* rows stored; uses of a row beyond its first */
 };
 struct exch_table *exch_table_new(const struct exch_result *const *phases, uint32_t n_phases);
 void exch_table_free(struct exch_table *t);
 
-/* Decodes the rows of a result on its own and compares what they do with the problem: every message at its
- * slots, label rules, element windows, guards. */
+/* Decodes the rows of a result on its own and compares what they do with the problem: every message
+ * at its slots, label rules, element windows, guards. */
 bool exch_rows_check(const struct exch_problem *p, const struct exch_result *r, GError **error);
 
 /* --- Problem files --- */

@@ -1,8 +1,10 @@
-/* Composer by appending (exchange 12.3, literally): transfers in the given order, each at the first offset at
- * which sender and recipients accept it and all rows encode; receives only behind the last one of a tile.
+/* Composer by appending (exchange 12.3, literally): transfers in the given order, each at the first
+ * offset at which sender and recipients accept it and all rows encode; receives only behind the
+ * last one of a tile.
  *
- * The reference for the time lines: slow, without portfolio or holes, element windows not applied, and with
- * the conventions (guard 6 at 52 words, padding to 6 slots, plain encoder) that the published rows have. */
+ * The reference for the time lines: slow, without portfolio or holes, element windows not applied,
+ * and with the conventions (guard 6 at 52 words, padding to 6 slots, plain encoder) that the
+ * published rows have. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -11,8 +13,8 @@
 enum mode { NONE, ORDINARY, PAIRED };
 
 struct tile_state {
-    GArray *sends;    /* struct exch_send, ascending */
-    GArray *events;   /* struct exch_control, ascending */
+    GArray *sends;  /* struct exch_send, ascending */
+    GArray *events; /* struct exch_control, ascending */
     uint32_t borrowed, end;
     enum mode mode;
     uint32_t src_end, pay_end, next, format, format_off; /* of the last receive */
@@ -41,7 +43,8 @@ static void add_event(struct record *r, uint32_t label, uint32_t kind, uint32_t 
 static void make_record(struct appender *k, uint32_t i, uint32_t j, struct record *r) {
     const struct exch_msgs *m = k->m;
     const uint32_t n = m->items[i], src = m->src[i];
-    *r = (struct record){.tile = m->rec_tile[j], .address = exch_rec_address(m, i, j),
+    *r = (struct record){.tile = m->rec_tile[j],
+                         .address = exch_rec_address(m, i, j),
                          .format = m->rec_flag[j] & REC_FORMAT,
                          .early = (m->rec_flag[j] & REC_EARLY) != 0};
     const uint32_t x = k->s0 + (uint32_t)m->rec_x[j], lag = exch_lag(k->route, r->tile);
@@ -171,7 +174,8 @@ static bool fits(const struct appender *k, uint32_t i, uint32_t off) {
         const struct tile_state *t = &k->tile[r->tile];
         if (r->src + off < t->src_end || r->p + off < t->pay_end) return false;
         if (k->paired && t->mode == ORDINARY && r->f + off < t->pay_end) return false;
-        if (!events_fit(k, r, off, r->tile == k->m->src[i] ? k->s0 + off : UINT32_MAX)) return false;
+        if (!events_fit(k, r, off, r->tile == k->m->src[i] ? k->s0 + off : UINT32_MAX))
+            return false;
     }
     return true;
 }
@@ -207,8 +211,10 @@ static void append_receive(struct appender *k, uint32_t i, uint32_t j, uint32_t 
 static void append(struct appender *k, uint32_t i, uint32_t off) {
     const struct exch_msgs *m = k->m;
     struct tile_state *t = &k->tile[m->src[i]];
-    const struct exch_send send = {.slot = k->s0 + off, .items = k->items,
-                                   .address = exch_src_address(m, i), .transfer = m->transfer[i],
+    const struct exch_send send = {.slot = k->s0 + off,
+                                   .items = k->items,
+                                   .address = exch_src_address(m, i),
+                                   .transfer = m->transfer[i],
                                    .sctl = m->sctl[i]};
     uint32_t at = t->sends->len;
     while (at > 0 && g_array_index(t->sends, struct exch_send, at - 1).slot > send.slot) at--;
@@ -222,7 +228,9 @@ static void append(struct appender *k, uint32_t i, uint32_t off) {
     o->end = MAX(o->end, end);
 }
 
-static bool tile_has_row(const struct tile_state *t) { return t->sends->len + t->events->len > 0; }
+static bool tile_has_row(const struct tile_state *t) {
+    return t->sends->len + t->events->len > 0;
+}
 
 static bool encode(const struct tile_state *t, GArray *words, GArray *sites) {
     struct exch_row_writer w = {words, sites, words->len, true};
@@ -256,7 +264,8 @@ static bool append_encodes(struct appender *k, uint32_t i, uint32_t off) {
     struct tile_state *saved = g_new(struct tile_state, n);
     for (uint32_t a = 0; a < n; a++) saved[a] = copy_state(&k->tile[touched[a]]);
     append(k, i, off);
-    GArray *words = g_array_new(FALSE, FALSE, 4), *sites = g_array_new(FALSE, FALSE, sizeof(struct exch_site));
+    GArray *words = g_array_new(FALSE, FALSE, 4),
+           *sites = g_array_new(FALSE, FALSE, sizeof(struct exch_site));
     bool ok = true;
     for (uint32_t a = 0; a < n && ok; a++)
         if (tile_has_row(&k->tile[touched[a]])) ok = encode(&k->tile[touched[a]], words, sites);

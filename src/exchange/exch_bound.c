@@ -1,23 +1,23 @@
 /* Lower bounds of the horizon that hold for every admissible schedule, and why (exchange 9, 17.6).
  *
- * w(x) = words/2 if transfer x is pairable, else words: no schedule gives a message fewer items at a
- * receiver or on the lanes of its sender's pair. S_min is the smallest first slot that keeps every
- * source label at least 1, in the width that allows the smaller one.
- *  receiver  min over its messages of max(0, S_min + ttm) + sum of w + 58 + 2R: arrivals are disjoint.
- *  sender    nothing pairable: smallest start + words + smallest tail.
- *  lanes     two tiles of a pair together: (words of both)/2 between the first start and the last tail.
- *  controls  strict, nothing pairable at the tile: each receive needs a MUX label of its own and labels
- *            S, S+1 of a send hold none: receives + sum over its sends of min(n, 2).
- *  elements  a tile's sends from an element and receives into it are serial.
- * Parts of a transfer have its recipients, start and tail, so all of these also hold when it is split. */
+ * w(x) = words/2 if transfer x is pairable, else words: no schedule gives a message fewer items at
+ * a receiver or on the lanes of its sender's pair. S_min is the smallest first slot that keeps
+ * every source label at least 1, in the width that allows the smaller one. receiver  min over its
+ * messages of max(0, S_min + ttm) + sum of w + 58 + 2R: arrivals are disjoint. sender    nothing
+ * pairable: smallest start + words + smallest tail. lanes     two tiles of a pair together: (words
+ * of both)/2 between the first start and the last tail. controls  strict, nothing pairable at the
+ * tile: each receive needs a MUX label of its own and labels S, S+1 of a send hold none: receives +
+ * sum over its sends of min(n, 2). elements  a tile's sends from an element and receives into it
+ * are serial. Parts of a transfer have its recipients, start and tail, so all of these also hold
+ * when it is split. */
 #include "exchange/exch_int.h"
 
 struct tile_bound {
     uint64_t in_items, out_words;
-    uint32_t first_in;            /* min of max(0, S_min + ttm) */
+    uint32_t first_in; /* min of max(0, S_min + ttm) */
     uint32_t n_in, n_out, control_out, longest;
     bool pairable_in, pairable_out;
-    uint32_t start, tail;         /* smallest of its messages */
+    uint32_t start, tail; /* smallest of its messages */
     uint32_t out_elem, in_elem;
     uint64_t elem_items[TARGET_N_ELEMENTS];
 };
@@ -43,8 +43,8 @@ static struct shape shape_of(const struct bounder *b, uint32_t x) {
         const int32_t t = b->route->ttm[s][d], other = b->route->ttm[s][d ^ 1];
         k.least_ttm = MIN(k.least_ttm, t);
         k.least_pair = MIN(k.least_pair, MAX(t, other));
-        const int32_t tail = t + TARGET_EXCH_PTR_DELAY + TARGET_EXCH_TAIL_GUARD + 1 +
-                             2 * b->route->row[d];
+        const int32_t tail =
+            t + TARGET_EXCH_PTR_DELAY + TARGET_EXCH_TAIL_GUARD + 1 + 2 * b->route->row[d];
         k.tail = MAX(k.tail, (uint32_t)MAX(tail, 0));
     }
     return k;

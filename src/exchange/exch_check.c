@@ -1,11 +1,11 @@
-/* Check of rows: decodes every row, and compares what the words do with the problem. Written against
- * exchange 2.1 to 2.3, 3.3, 3.4, 4 and 6.2; uses nothing of the encoder or the time lines.
+/* Check of rows: decodes every row, and compares what the words do with the problem. Written
+ * against exchange 2.1 to 2.3, 3.3, 3.4, 4 and 6.2; uses nothing of the encoder or the time lines.
  *
- * Per row: instruction forms, alignment of two-word forms, controls that may share a label, labels S and
- * S+1 of each send, base switches, return. Over rows: for each message and recipient the multiplexer
- * is on the sender and the pointer on the address for all items, formats are right; in turn the
- * words that the multiplexers of a tile select add up to the words of its messages (nothing foreign).
- * Per tile: element windows, guards. Costs about as much as encoding. */
+ * Per row: instruction forms, alignment of two-word forms, controls that may share a label, labels
+ * S and S+1 of each send, base switches, return. Over rows: for each message and recipient the
+ * multiplexer is on the sender and the pointer on the address for all items, formats are right; in
+ * turn the words that the multiplexers of a tile select add up to the words of its messages
+ * (nothing foreign). Per tile: element windows, guards. Costs about as much as encoding. */
 #include "exchange/exch_int.h"
 #include "isa/isa_exch.h"
 
@@ -53,7 +53,7 @@ struct reader {
     struct check *k;
     struct seen_row *row;
     uint32_t tile, slot;
-    bool open;          /* a message is running */
+    bool open;                        /* a message is running */
     uint32_t last_control, n_at_last; /* controls at the latest control slot */
     uint32_t kinds_at_last;           /* bit per enum exch_control_kind */
     uint32_t cap;
@@ -127,8 +127,8 @@ static bool step(struct reader *d, const struct isa_exch *i, bool odd) {
         if (!begin_send(d, i->n, i->address, i->sctl)) return false;
         break;
     case ISA_EXCH_SENDOFF:
-        if (i->address != 0 || (d->row->n_send > 0 &&
-                                i->sctl != d->row->send[d->row->n_send - 1].sctl))
+        if (i->address != 0 ||
+            (d->row->n_send > 0 && i->sctl != d->row->send[d->row->n_send - 1].sctl))
             return fail(d->k, d->tile, d->slot, "a continuation that changes its message");
         if (!more_items(d, i->n)) return false;
         break;
@@ -145,7 +145,8 @@ static bool step(struct reader *d, const struct isa_exch *i, bool odd) {
         d->open = false;
         d->slot += TARGET_EXCH_PUT_SLOTS;
         return true;
-    default: return fail(d->k, d->tile, d->slot, "a word that is no row instruction");
+    default:
+        return fail(d->k, d->tile, d->slot, "a word that is no row instruction");
     }
     d->slot += i->n;
     return true;
@@ -155,7 +156,8 @@ static bool read_row(struct check *k, uint32_t t) {
     const uint32_t a = k->r->first_word[t], n = k->r->first_word[t + 1] - a;
     struct seen_row *row = &k->row[t];
     row->put = UINT32_MAX;
-    if ((n > 0) != (k->r->active[t] != 0)) return fail(k, t, 0, "active without a row or the reverse");
+    if ((n > 0) != (k->r->active[t] != 0))
+        return fail(k, t, 0, "active without a row or the reverse");
     if (n == 0) return true;
     row->send = arena_new_array(k->arena, struct seen_send, n);
     struct seen_control *all = arena_new_array(k->arena, struct seen_control, 4 * n);
@@ -208,7 +210,8 @@ static bool check_sends(struct check *k, uint32_t t) {
             return fail(k, t, s->slot, "a control at label S or S+1 of a send");
     }
     for (uint32_t e = 0; row->put != UINT32_MAX && e < TARGET_EXCH_PUT_SLOTS; e++)
-        if (has_control(row, row->put + e)) return fail(k, t, row->put, "a control in a base switch");
+        if (has_control(row, row->put + e))
+            return fail(k, t, row->put, "a control in a base switch");
     return true;
 }
 
@@ -315,7 +318,8 @@ static bool check_message(struct check *k, uint32_t i) {
         return fail(k, src, m->slot, "a send on the wrong side of the base switch");
     if (base == EXCH_BASE_MOVING && !moves && k->row[src].put == UINT32_MAX)
         return fail(k, src, m->slot, "a fixed send without a base switch");
-    for (uint32_t r = p->first_recipient[m->transfer]; r < p->first_recipient[m->transfer + 1]; r++) {
+    for (uint32_t r = p->first_recipient[m->transfer]; r < p->first_recipient[m->transfer + 1];
+         r++) {
         const uint32_t t = p->recipient_tile[r];
         const uint32_t address = p->recipient_address[r] + 4 * m->first_word;
         if ((k->route->dir[src][t] & s->sctl) == 0)
@@ -367,7 +371,8 @@ static bool check_foreign(struct check *k, uint32_t t) {
         for (; lo < from->n_send && from->send[lo].slot < b; lo++) {
             const struct seen_send *s = &from->send[lo];
             if ((s->sctl & k->route->dir[src][t]) == 0) continue;
-            if (s->sctl & 4) return fail(k, t, row->mux[c].slot, "a 64-bit item on an ordinary bus");
+            if (s->sctl & 4)
+                return fail(k, t, row->mux[c].slot, "a 64-bit item on an ordinary bus");
             got += (uint64_t)(MIN((int64_t)s->slot + s->items, b) - MAX((int64_t)s->slot, a));
         }
     }
@@ -447,7 +452,8 @@ static bool check_elements(struct check *k, uint32_t t, const struct arrival *a,
         const bool moves = k->r->outgoing_base[t] == EXCH_BASE_MOVING && !s->after_put;
         for (uint32_t it = 1; moves && it < p->n_iterations; it++)
             read |= exch_element_mask(s->address + it * (uint32_t)k->r->moving_stride[t], bytes);
-        while (first < n && a[first].z + 1 + a[first].n + TARGET_EXCH_TAIL_GUARD <= s->slot) first++;
+        while (first < n && a[first].z + 1 + a[first].n + TARGET_EXCH_TAIL_GUARD <= s->slot)
+            first++;
         for (uint32_t j = first; j < n && a[j].z + 1 < s->slot + s->items; j++) {
             const uint32_t size = k->r->messages[a[j].message].words * 4;
             if ((read & exch_element_mask(a[j].address, size)) == 0) continue;
@@ -498,7 +504,10 @@ static bool check_all(struct check *k) {
 
 bool exch_rows_check(const struct exch_problem *p, const struct exch_result *r, GError **error) {
     struct arena *a = arena_new();
-    struct check k = {.p = p, .r = r, .route = exch_route(), .arena = a,
+    struct check k = {.p = p,
+                      .r = r,
+                      .route = exch_route(),
+                      .arena = a,
                       .row = arena_new_array(a, struct seen_row, TARGET_N_TILES),
                       .expected = arena_new_array(a, uint64_t, TARGET_N_TILES),
                       .paired_items = arena_new_array(a, uint64_t, TARGET_N_TILES)};

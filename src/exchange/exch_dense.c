@@ -1,13 +1,14 @@
 /* Dense unicast: a greedy driven by the senders in order of time (exchange 17.3, 17.5).
  *
- * The sender that is due first picks among all its waiting receivers the message with the best score. For each
- * decision all receivers are compared at once (16-bit vectors): those that could accept within the
- * look-ahead are scored
+ * The sender that is due first picks among all its waiting receivers the message with the best
+ * score. For each decision all receivers are compared at once (16-bit vectors): those that could
+ * accept within the look-ahead are scored
  *     - sender idle - min(receiver idle, cap) + weight x urgency of the receiver
- * where idle already lost is sunk (the cap), and urgency is the projected finish (start + words still to
- * come) or the words still to come, with more weight on the last words so that all end together. A sender without a candidate comes back later. The time lines
- * then say whether the slot obeys every rule. Time per message does not depend on their number.
- * Only for problems without dependencies, moving sources and multicast. */
+ * where idle already lost is sunk (the cap), and urgency is the projected finish (start + words
+ * still to come) or the words still to come, with more weight on the last words so that all end
+ * together. A sender without a candidate comes back later. The time lines then say whether the slot
+ * obeys every rule. Time per message does not depend on their number. Only for problems without
+ * dependencies, moving sources and multicast. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -32,32 +33,33 @@ struct dense {
     int16_t near_free[N]; /* free label of receivers relative to epoch, clamped */
     int32_t free_label[N];
     uint32_t epoch;
-    uint32_t cursor[N];   /* slot from which the sender looks */
+    uint32_t cursor[N];               /* slot from which the sender looks */
     uint32_t left_out[N], left_in[N]; /* words */
-    uint32_t n_left, now; /* now: bucket of the wheel */
+    uint32_t n_left, now;             /* now: bucket of the wheel */
     uint64_t words_left;
-    int32_t mean[N];      /* mean ttm of a sender, for the order of time */
-    int16_t urgency[N];   /* weight x words left, fixed point */
+    int32_t mean[N];    /* mean ttm of a sender, for the order of time */
+    int16_t urgency[N]; /* weight x words left, fixed point */
     int16_t score[N];
     int16_t scale, ttm_weight, contiguous;
-    uint32_t *follower;   /* [messages] the one whose destination starts where this ends, or UINT32_MAX */
+    uint32_t
+        *follower; /* [messages] the one whose destination starts where this ends, or UINT32_MAX */
     int16_t expect[N];
     uint8_t *done;
     /* time wheel: senders due in a slot, linked */
     uint32_t n_buckets;
-    int32_t *bucket;      /* head of list or -1 */
+    int32_t *bucket; /* head of list or -1 */
     int32_t next[N];
     uint64_t evaluations;
 };
 
-/* Scores of all receivers for one sender in fixed point: `from` is its slot (relative, + 1), NONE where
- * nothing waits or the start would be later than the look-ahead. Returns the largest. */
+/* Scores of all receivers for one sender in fixed point: `from` is its slot (relative, + 1), NONE
+ * where nothing waits or the start would be later than the look-ahead. Returns the largest. */
 enum { NONE = INT16_MIN };
 struct scoring {
     const int16_t *near_free, *urgency;
     const int8_t *ttm;
     const uint8_t *pend;
-    const int16_t *expect;  /* sender whose message continues the buffer of a receiver, or -1 */
+    const int16_t *expect; /* sender whose message continues the buffer of a receiver, or -1 */
     int16_t from, look, cap, scale, ttm_weight, sender, contiguous;
 };
 /* 16 receivers at once; N is a multiple. */
@@ -67,7 +69,9 @@ typedef int8_t b16 __attribute__((vector_size(16), aligned(1), may_alias));
 static inline __attribute__((always_inline)) v16 pick(v16 mask, v16 a, v16 b) {
     return (mask & a) | (~mask & b);
 }
-static inline __attribute__((always_inline)) v16 larger(v16 a, v16 b) { return pick(a > b, a, b); }
+static inline __attribute__((always_inline)) v16 larger(v16 a, v16 b) {
+    return pick(a > b, a, b);
+}
 static inline __attribute__((always_inline)) v16 wide(const void *bytes) {
     return __builtin_convertvector(*(const b16 *)bytes, v16);
 }
@@ -87,8 +91,8 @@ CLONES static int16_t score_all(const struct scoring *k, int16_t *score) {
         const v16 wait = *(const v16 *)(k->near_free + d) - ttm - from;
         const v16 idle = pick(-wait < cap, -wait, cap);
         const v16 bonus = (*(const v16 *)(k->expect + d) == sender) & contiguous;
-        const v16 v = *(const v16 *)(k->urgency + d) - larger(wait, idle) * scale +
-                      ttm * ttm_weight + bonus;
+        const v16 v =
+            *(const v16 *)(k->urgency + d) - larger(wait, idle) * scale + ttm * ttm_weight + bonus;
         const v16 out = pick((wait > look) | (pend == zero), none, v);
         *(v16 *)(score + d) = out;
         best = larger(best, out);
@@ -144,8 +148,9 @@ static void set_scale(struct dense *k) {
 }
 static void set_urgency(struct dense *k, uint32_t d) {
     const uint32_t left = k->left_in[d];
-    const float v = (k->o->weight * (float)left + k->o->tail_weight * (float)MIN(left, k->o->tail)) *
-                    (float)k->scale;
+    const float v =
+        (k->o->weight * (float)left + k->o->tail_weight * (float)MIN(left, k->o->tail)) *
+        (float)k->scale;
     k->urgency[d] = (int16_t)MIN(v, 16000.0f);
 }
 
@@ -188,12 +193,18 @@ static int16_t later_score(const struct dense *k, const struct scoring *g, uint3
 /* Best message of a sender within the look-ahead; false if there is none. */
 static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
     const uint32_t from = k->cursor[s], limit = from + k->o->look;
-    const struct scoring g = {.near_free = k->near_free, .urgency = k->urgency,
-                              .ttm = k->route->ttm[s], .pend = k->pend + (size_t)s * N,
-                              .from = (int16_t)(from - k->epoch + 1), .look = (int16_t)k->o->look,
-                              .cap = (int16_t)k->o->cap, .scale = k->scale,
-                              .ttm_weight = k->ttm_weight, .expect = k->expect,
-                              .sender = (int16_t)s, .contiguous = k->contiguous};
+    const struct scoring g = {.near_free = k->near_free,
+                              .urgency = k->urgency,
+                              .ttm = k->route->ttm[s],
+                              .pend = k->pend + (size_t)s * N,
+                              .from = (int16_t)(from - k->epoch + 1),
+                              .look = (int16_t)k->o->look,
+                              .cap = (int16_t)k->o->cap,
+                              .scale = k->scale,
+                              .ttm_weight = k->ttm_weight,
+                              .expect = k->expect,
+                              .sender = (int16_t)s,
+                              .contiguous = k->contiguous};
     int16_t best = score_all(&g, k->score);
     struct candidate pushed[N];
     uint32_t n_pushed = 0;
@@ -251,8 +262,9 @@ static uint32_t due(struct dense *k, uint32_t at, uint32_t *list) {
     uint32_t n = 0;
     for (int32_t s = k->bucket[at]; s >= 0; s = k->next[s]) {
         uint32_t i = n++;
-        while (i > 0 && (k->left_out[list[i - 1]] < k->left_out[s] ||
-                         (k->left_out[list[i - 1]] == k->left_out[s] && list[i - 1] > (uint32_t)s))) {
+        while (i > 0 &&
+               (k->left_out[list[i - 1]] < k->left_out[s] ||
+                (k->left_out[list[i - 1]] == k->left_out[s] && list[i - 1] > (uint32_t)s))) {
             list[i] = list[i - 1];
             i--;
         }

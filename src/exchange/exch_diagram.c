@@ -1,5 +1,6 @@
-/* Text diagram of a small phase: for each active tile what leaves (send), what its multiplexer listens to (mux)
- * and what is written (write), one letter per message, `.` idle; `=` own lane lent to the pair partner. */
+/* Text diagram of a small phase: for each active tile what leaves (send), what its multiplexer
+ * listens to (mux) and what is written (write), one letter per message, `.` idle; `=` own lane lent
+ * to the pair partner. */
 #include "exchange/exch_int.h"
 
 #include <string.h>
@@ -16,18 +17,21 @@ static char letter(uint32_t message) {
     return letters[message % (sizeof letters - 1)];
 }
 
-static void draw(struct canvas *c, uint32_t line, uint32_t from, uint32_t n, uint32_t per, char mark) {
+static void draw(struct canvas *c, uint32_t line, uint32_t from, uint32_t n, uint32_t per,
+                 char mark) {
     c->used = true;
-    for (uint32_t k = from / per; k <= (from + n - 1) / per && k < COLUMNS; k++) c->line[line][k] = mark;
+    for (uint32_t k = from / per; k <= (from + n - 1) / per && k < COLUMNS; k++)
+        c->line[line][k] = mark;
 }
 
-static void draw_message(struct canvas *c, const struct exch_problem *p, const struct exch_message *m,
-                         uint32_t i, uint32_t per) {
+static void draw_message(struct canvas *c, const struct exch_problem *p,
+                         const struct exch_message *m, uint32_t i, uint32_t per) {
     const struct exch_route *route = exch_route();
     const uint32_t src = p->source_tile[m->transfer], n = m->paired ? m->words / 2 : m->words;
     draw(&c[src], 0, m->slot, n, per, letter(i));
     if (m->paired && !c[src ^ 1].used) draw(&c[src ^ 1], 0, m->slot, n, per, '=');
-    for (uint32_t r = p->first_recipient[m->transfer]; r < p->first_recipient[m->transfer + 1]; r++) {
+    for (uint32_t r = p->first_recipient[m->transfer]; r < p->first_recipient[m->transfer + 1];
+         r++) {
         const uint32_t t = p->recipient_tile[r];
         const int32_t own = route->ttm[src][t], other = route->ttm[src][t ^ 1];
         const uint32_t x = m->slot + (uint32_t)(m->paired ? MAX(own, other) : own);
@@ -41,7 +45,8 @@ static void list_messages(GString *out, const struct exch_problem *p, const stru
         const struct exch_message *m = &r->messages[i];
         g_string_append_printf(out, "%c  transfer %u: tile %u -> ", letter(i), m->transfer,
                                p->source_tile[m->transfer]);
-        for (uint32_t k = p->first_recipient[m->transfer]; k < p->first_recipient[m->transfer + 1]; k++)
+        for (uint32_t k = p->first_recipient[m->transfer]; k < p->first_recipient[m->transfer + 1];
+             k++)
             g_string_append_printf(out, "%s%u", k == p->first_recipient[m->transfer] ? "" : ",",
                                    p->recipient_tile[k]);
         g_string_append_printf(out, ", words %u..%u, slot %u%s\n", m->first_word,

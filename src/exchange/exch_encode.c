@@ -1,9 +1,9 @@
 /* Encoder: the sends and controls of one tile to row words, by the conventions of exchange 12.2.
  *
- * One walk over slots. A control at label e takes effect in slot e - 1. Outside messages the walk emits
- * timed controls and delays; inside a message it emits items in chunks so that each control's
- * instruction starts in slot e - 1. Two controls at one label take the two-word sendpicp, which must
- * start at an even word; a chunk or delay before it is split in two where the parity is wrong.
+ * One walk over slots. A control at label e takes effect in slot e - 1. Outside messages the walk
+ * emits timed controls and delays; inside a message it emits items in chunks so that each control's
+ * instruction starts in slot e - 1. Two controls at one label take the two-word sendpicp, which
+ * must start at an even word; a chunk or delay before it is split in two where the parity is wrong.
  * The scheduler leaves room for that split, so failures only come from callers that do not.
  */
 #include "exchange/exch_int.h"
@@ -19,9 +19,13 @@ struct walk {
     bool started;
 };
 
-static uint32_t word_index(const struct walk *k) { return k->w->words->len - k->w->row_start; }
+static uint32_t word_index(const struct walk *k) {
+    return k->w->words->len - k->w->row_start;
+}
 
-static void put_word(struct walk *k, uint32_t word) { g_array_append_val(k->w->words, word); }
+static void put_word(struct walk *k, uint32_t word) {
+    g_array_append_val(k->w->words, word);
+}
 
 static void put_site(struct walk *k, struct exch_site site) {
     site.word = k->w->words->len;
@@ -30,8 +34,10 @@ static void put_site(struct walk *k, struct exch_site site) {
 
 static void pointer_site(struct walk *k, const struct exch_control *c) {
     if (c->kind != CTL_PTR) return;
-    put_site(k, (struct exch_site){.transfer = c->transfer, .recipient = c->recipient,
-                                   .address = c->value * 4, .kind = EXCH_SITE_POINTER,
+    put_site(k, (struct exch_site){.transfer = c->transfer,
+                                   .recipient = c->recipient,
+                                   .address = c->value * 4,
+                                   .kind = EXCH_SITE_POINTER,
                                    .item_bytes = 4});
 }
 
@@ -62,28 +68,33 @@ static void single_outside(struct walk *k) {
     const uint32_t n = c->label - k->slot;
     pointer_site(k, c);
     if (is_xpic(c))
-        put_word(k, isa_word_delayxpic(n, c->kind == CTL_PAIR ? ISA_XPIC_PAIR : ISA_XPIC_MUX,
-                                       c->value));
+        put_word(
+            k, isa_word_delayxpic(n, c->kind == CTL_PAIR ? ISA_XPIC_PAIR : ISA_XPIC_MUX, c->value));
     else
-        put_word(k, isa_word_delaypic(n, c->kind == CTL_FMT ? ISA_PIC_FMT : ISA_PIC_PTR,
-                                      c->value));
+        put_word(k, isa_word_delaypic(n, c->kind == CTL_FMT ? ISA_PIC_FMT : ISA_PIC_PTR, c->value));
     k->slot = c->label;
 }
 
-/* Words of a sendpicp for the pair at control k; n slots; address in items, sctl 0 = nothing sent. */
+/* Words of a sendpicp for the pair at control k; n slots; address in items, sctl 0 = nothing sent.
+ */
 static void pair_words(struct walk *k, uint32_t n, uint32_t address_items, uint32_t sctl) {
     const struct exch_control *a = &k->c[k->k], *b = a + 1;
     const struct exch_control *x = is_xpic(a) ? a : b, *p = is_xpic(a) ? b : a;
     k->k += 2;
     if (sctl != 0)
-        put_site(k, (struct exch_site){.transfer = k->send->transfer, .recipient = UINT32_MAX,
+        put_site(k, (struct exch_site){.transfer = k->send->transfer,
+                                       .recipient = UINT32_MAX,
                                        .address = address_items * (sctl & 4 ? 8 : 4),
-                                       .kind = EXCH_SITE_SEND, .item_bytes = sctl & 4 ? 8 : 4,
+                                       .kind = EXCH_SITE_SEND,
+                                       .item_bytes = sctl & 4 ? 8 : 4,
                                        .moving = k->send->moving});
     uint32_t words[2];
-    isa_word_sendpicp(&(struct isa_sendpicp){.n = n, .item_address = address_items, .sctl = sctl,
+    isa_word_sendpicp(&(struct isa_sendpicp){.n = n,
+                                             .item_address = address_items,
+                                             .sctl = sctl,
                                              .psel = p->kind == CTL_FMT ? ISA_PIC_FMT : ISA_PIC_PTR,
-                                             .p18 = p->value, .mux = x->value,
+                                             .p18 = p->value,
+                                             .mux = x->value,
                                              .pair = x->kind == CTL_PAIR},
                       words);
     put_word(k, words[0]);
@@ -113,7 +124,8 @@ static bool pair_outside(struct walk *k, uint32_t boundary) {
     return true;
 }
 
-/* Controls with label <= limit, outside messages; `boundary` is the slot of the next send or the end. */
+/* Controls with label <= limit, outside messages; `boundary` is the slot of the next send or the
+ * end. */
 static bool outside(struct walk *k, uint32_t limit, uint32_t boundary) {
     while (k->k < k->n_controls && k->c[k->k].label <= limit) {
         if (group_size(k, k->k) == 1) single_outside(k);
@@ -123,7 +135,9 @@ static bool outside(struct walk *k, uint32_t limit, uint32_t boundary) {
     return true;
 }
 
-static uint32_t items_sent(const struct walk *k) { return k->slot - k->send->slot; }
+static uint32_t items_sent(const struct walk *k) {
+    return k->slot - k->send->slot;
+}
 static uint32_t address_items(const struct walk *k) {
     const uint32_t shift = k->send->sctl & 4 ? 3 : 2;
     return (k->send->address >> shift) + items_sent(k);
@@ -132,9 +146,12 @@ static uint32_t address_items(const struct walk *k) {
 static void items_chunk(struct walk *k, uint32_t n) {
     const struct exch_send *s = k->send;
     if (!k->started) {
-        put_site(k, (struct exch_site){.transfer = s->transfer, .recipient = UINT32_MAX,
-                                       .address = s->address, .kind = EXCH_SITE_SEND,
-                                       .item_bytes = s->sctl & 4 ? 8 : 4, .moving = s->moving});
+        put_site(k, (struct exch_site){.transfer = s->transfer,
+                                       .recipient = UINT32_MAX,
+                                       .address = s->address,
+                                       .kind = EXCH_SITE_SEND,
+                                       .item_bytes = s->sctl & 4 ? 8 : 4,
+                                       .moving = s->moving});
         put_word(k, isa_word_send(n, address_items(k), s->sctl));
         k->started = true;
     } else {
@@ -147,8 +164,8 @@ static uint32_t chunk_max(const struct walk *k) {
     return k->started ? ISA_SENDOFF_MAX : ISA_SEND_MAX;
 }
 
-/* Sends up to slot `to`. If `even`, the next word must have an even index: the last chunk of at least
- * two items is cut in 1 + rest when it would not. */
+/* Sends up to slot `to`. If `even`, the next word must have an even index: the last chunk of at
+ * least two items is cut in 1 + rest when it would not. */
 static bool items_to(struct walk *k, uint32_t to, bool even) {
     if (k->slot == to) return !even || (word_index(k) & 1) == 0;
     uint32_t n_chunks = 0, last_big = UINT32_MAX;

@@ -1,10 +1,10 @@
 /* Estimates without a schedule, for planning: one pass over the transfers.
  *
- * Row bytes by the calibrated model of exchange 7.4: a send 8 bytes (+4 above 64 items), a receive 8, +4
- * unless it continues at the address where the previous transfer to the tile ended, +8 per tile. The
- * horizon is the bound times what the scheduler loses on phases of that kind (measured on the kinds of
- * exchange 16 and the captured phases): little where a tile has many messages, more where it has
- * a few long ones that must be matched. */
+ * Row bytes by the calibrated model of exchange 7.4: a send 8 bytes (+4 above 64 items), a receive
+ * 8, +4 unless it continues at the address where the previous transfer to the tile ended, +8 per
+ * tile. The horizon is the bound times what the scheduler loses on phases of that kind (measured on
+ * the kinds of exchange 16 and the captured phases): little where a tile has many messages, more
+ * where it has a few long ones that must be matched. */
 #include "exchange/exch_int.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ struct tally {
     uint32_t *send, *receive, *lane, *n_send, *n_receive, *bytes;
 };
 
-static void add_sender(const struct exch_problem *p, const struct tally *k, uint32_t x, bool paired) {
+static void add_sender(const struct exch_problem *p, const struct tally *k, uint32_t x,
+                       bool paired) {
     const uint32_t t = p->source_tile[x], items = paired ? p->words[x] / 2 : p->words[x];
     k->send[t] += items;
     if (paired) k->lane[t ^ 1] += items;
@@ -49,8 +50,8 @@ void exch_estimate(const struct exch_problem *p, const struct exch_load *load,
     uint32_t *own = g_new0(uint32_t, 7 * N), *next = own + 6 * N;
     struct tally k = {own, own + N, own + 2 * N, own + 3 * N, own + 4 * N, own + 5 * N};
     for (uint32_t x = 0; x < p->n_transfers; x++) {
-        const bool paired = exch_pairable(p, x) &&
-                            (p->width == NULL || p->width[x] != EXCH_WIDTH_ORDINARY);
+        const bool paired =
+            exch_pairable(p, x) && (p->width == NULL || p->width[x] != EXCH_WIDTH_ORDINARY);
         add_sender(p, &k, x, paired);
         add_receivers(p, &k, x, paired, next);
     }
@@ -73,7 +74,7 @@ void exch_estimate(const struct exch_problem *p, const struct exch_load *load,
     ret->horizon = (uint32_t)(base + base * loss(busiest) / 1024);
     if (load != NULL) {
         uint32_t *const to[] = {load->send_items, load->receive_items, load->lane_items,
-                                load->n_sends, load->n_receives, load->row_bytes};
+                                load->n_sends,    load->n_receives,    load->row_bytes};
         for (uint32_t i = 0; i < ARRAY_LEN(to); i++)
             if (to[i] != NULL) memcpy(to[i], own + i * N, N * sizeof *own);
     }

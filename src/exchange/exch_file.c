@@ -1,10 +1,11 @@
 /* Problem files: JSON (plain or zstd) or SQLite by content; written by the ending of the path.
  *
- * SQLite: application id "exch", user version 1, one table phases(number, name, row_address, row_bytes,
- * n_iterations, flags, n_transfers, n_recipients, n_dependencies) and one table arrays(phase, name,
- * part, crc, data): each array cut in parts of 4 MiB, zstd-compressed, with the CRC-32 of the plain bytes.
- * Written into memory first and put in place by one atomic file replacement. A reader checks sizes,
- * checksums and every index before a problem leaves this file. */
+ * SQLite: application id "exch", user version 1, one table phases(number, name, row_address,
+ * row_bytes, n_iterations, flags, n_transfers, n_recipients, n_dependencies) and one table
+ * arrays(phase, name, part, crc, data): each array cut in parts of 4 MiB, zstd-compressed, with the
+ * CRC-32 of the plain bytes. Written into memory first and put in place by one atomic file
+ * replacement. A reader checks sizes, checksums and every index before a problem leaves this file.
+ */
 #include "exchange/exch_file.h"
 
 #include <sqlite3.h>
@@ -13,7 +14,7 @@
 
 enum { APPLICATION_ID = 0x65786368, SCHEMA = 1, PART_BYTES = 4 << 20 };
 #define MAX_PLAIN_BYTES (UINT64_C(4) << 30)
-#define MAX_TRANSFERS (UINT32_C(1) << 26)
+#define MAX_TRANSFERS   (UINT32_C(1) << 26)
 
 struct exch_problem_set *exch_set_take(GPtrArray *phases, GArray *numbers) {
     struct exch_problem_set *set = g_new0(struct exch_problem_set, 1);
@@ -103,8 +104,13 @@ static bool write_phase(sqlite3 *db, struct exch_problem *p, uint32_t index, uin
     if (sqlite3_prepare_v2(db, "INSERT INTO phases VALUES(?,?,?,?,?,?,?,?,?,?)", -1, &st, NULL) !=
         SQLITE_OK)
         return false;
-    const uint32_t values[] = {index, number, p->row_address, p->row_bytes, p->n_iterations,
-                               p->split_long | (uint32_t)p->unplaced << 1, p->n_transfers,
+    const uint32_t values[] = {index,
+                               number,
+                               p->row_address,
+                               p->row_bytes,
+                               p->n_iterations,
+                               p->split_long | (uint32_t)p->unplaced << 1,
+                               p->n_transfers,
                                p->n_recipients,
                                p->first_dependency ? p->first_dependency[p->n_transfers] : 0};
     for (int i = 0; i < (int)ARRAY_LEN(values); i++) sqlite3_bind_int64(st, i + 1, values[i]);
@@ -159,8 +165,8 @@ static const char *read_part(sqlite3_stmt *st, uint8_t *to, size_t n) {
 
 static const char *read_array(sqlite3 *db, uint32_t phase, const struct array *a) {
     sqlite3_stmt *st = NULL;
-    if (sqlite3_prepare_v2(db, "SELECT crc, data FROM arrays WHERE phase=? AND name=? AND part=?", -1,
-                           &st, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(db, "SELECT crc, data FROM arrays WHERE phase=? AND name=? AND part=?",
+                           -1, &st, NULL) != SQLITE_OK)
         return "tables are missing";
     const size_t bytes = a->item * a->n;
     const char *why = NULL;
@@ -280,7 +286,8 @@ static const char *read_phases(sqlite3 *db, GPtrArray *phases, GArray *numbers) 
 static bool whole_database(const uint8_t *data, size_t size) {
     if (size < 100) return false;
     const size_t page = (size_t)data[16] << 8 | data[17];
-    const size_t pages = (size_t)data[28] << 24 | (size_t)data[29] << 16 | (size_t)data[30] << 8 | data[31];
+    const size_t pages =
+        (size_t)data[28] << 24 | (size_t)data[29] << 16 | (size_t)data[30] << 8 | data[31];
     return (page == 1 ? 65536 : page) * pages == size;
 }
 
@@ -294,8 +301,7 @@ static struct exch_problem_set *read_sqlite(const char *path, uint8_t *data, siz
         sqlite3_deserialize(db, "main", data, (sqlite3_int64)size, (sqlite3_int64)size,
                             SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
         why = "damaged database";
-    else
-        why = read_phases(db, phases, numbers);
+    else why = read_phases(db, phases, numbers);
     sqlite3_close(db);
     struct exch_problem_set *set = exch_set_take(phases, numbers);
     if (why == NULL) return set;
@@ -350,8 +356,7 @@ struct exch_problem_set *exch_file_read(const char *path, GError **error) {
     struct exch_problem_set *set;
     if (size >= 16 && memcmp(data, "SQLite format 3", 16) == 0)
         set = read_sqlite(path, data, size, error);
-    else
-        set = exch_json_parse(path, data, size, error);
+    else set = exch_json_parse(path, data, size, error);
     g_free(data);
     return set;
 }

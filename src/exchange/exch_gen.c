@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct gen {
-    uint32_t x; /* generator state */
+    uint32_t x;         /* generator state */
     GArray *transfers;  /* struct item */
     GArray *recipients; /* uint16_t */
 };
@@ -197,7 +197,8 @@ static void syn_h2(struct gen *g) {
     g_free(s);
 }
 
-/* Like the random phases of 11.3 in shape, over all tiles: unicast and multicast of 1..400 words. */
+/* Like the random phases of 11.3 in shape, over all tiles: unicast and multicast of 1..400 words.
+ */
 static void random_mix(struct gen *g) {
     for (uint32_t k = 0; k < 4000; k++) {
         const uint32_t source = draw(g, TARGET_N_TILES), pairs = draw(g, 3) == 0;
@@ -212,8 +213,7 @@ static void random_mix(struct gen *g) {
             to(g, pairs ? t & ~1u : t);
             if (pairs) to(g, t | 1u);
         }
-        if (g->recipients->len == start)
-            g_array_set_size(g->transfers, g->transfers->len - 1);
+        if (g->recipients->len == start) g_array_set_size(g->transfers, g->transfers->len - 1);
     }
 }
 
@@ -282,19 +282,44 @@ static const char *const kind_names[] = {
 
 static void generate(struct gen *g, enum kind kind) {
     switch (kind) {
-    case KIND_SYN_V34: balanced(g, 398, 512, 7, false); break;
-    case KIND_SYN_1M: balanced(g, 796, 1024, 14, false); break;
-    case KIND_SYN_V34X: balanced(g, 398, 512, 7, true); break;
-    case KIND_SYN_1MX: balanced(g, 796, 1024, 14, true); break;
-    case KIND_SYN_100K: balanced(g, 68, 0, 1, false); break;
-    case KIND_SYN_M3: syn_m3(g); break;
-    case KIND_SYN_A: syn_a(g); break;
-    case KIND_SYN_A_GATHER: syn_a_gather(g); break;
-    case KIND_SYN_A2W: syn_a2w(g); break;
-    case KIND_SYN_M0: syn_m0(g); break;
-    case KIND_SYN_H2: syn_h2(g); break;
-    case KIND_RANDOM: random_mix(g); break;
-    case N_KINDS: break;
+    case KIND_SYN_V34:
+        balanced(g, 398, 512, 7, false);
+        break;
+    case KIND_SYN_1M:
+        balanced(g, 796, 1024, 14, false);
+        break;
+    case KIND_SYN_V34X:
+        balanced(g, 398, 512, 7, true);
+        break;
+    case KIND_SYN_1MX:
+        balanced(g, 796, 1024, 14, true);
+        break;
+    case KIND_SYN_100K:
+        balanced(g, 68, 0, 1, false);
+        break;
+    case KIND_SYN_M3:
+        syn_m3(g);
+        break;
+    case KIND_SYN_A:
+        syn_a(g);
+        break;
+    case KIND_SYN_A_GATHER:
+        syn_a_gather(g);
+        break;
+    case KIND_SYN_A2W:
+        syn_a2w(g);
+        break;
+    case KIND_SYN_M0:
+        syn_m0(g);
+        break;
+    case KIND_SYN_H2:
+        syn_h2(g);
+        break;
+    case KIND_RANDOM:
+        random_mix(g);
+        break;
+    case N_KINDS:
+        break;
     }
 }
 
@@ -333,8 +358,7 @@ struct exch_problem *exch_generate(const char *name, uint32_t seed, bool hostile
 static uint32_t crc_table[256];
 
 static void crc_word(uint32_t *crc, uint32_t v) {
-    for (uint32_t i = 0; i < 4; i++, v >>= 8)
-        *crc = crc_table[(*crc ^ v) & 255] ^ *crc >> 8;
+    for (uint32_t i = 0; i < 4; i++, v >>= 8) *crc = crc_table[(*crc ^ v) & 255] ^ *crc >> 8;
 }
 
 static void crc_init(void) {

@@ -3,9 +3,10 @@
  * Every waiting message has a score from the ends of its endpoints' time lines:
  *     - mean over its recipients of min(idle, cap) - sender weight x min(sender idle, cap)
  *     + weight x largest remaining work of its endpoints (receiving and sending apart)
- * The best one is placed in the first slot that admits it from there on, and only messages that share an
- * endpoint with it are scored again. So messages that follow each other at common recipients from like
- * places of the die (no gap at any of them) find each other. Cost: messages x (neighbours x fan-out). */
+ * The best one is placed in the first slot that admits it from there on, and only messages that
+ * share an endpoint with it are scored again. So messages that follow each other at common
+ * recipients from like places of the die (no gap at any of them) find each other. Cost: messages x
+ * (neighbours x fan-out). */
 #include "exchange/exch_int.h"
 
 #include <float.h>
@@ -18,7 +19,7 @@ struct tile_end {
     uint32_t src, pay, fmt; /* labels where source, payload and format lines end */
     uint32_t send;          /* slot where the own lane is free */
     uint32_t left_in, left_out;
-    uint8_t mode;           /* 0 nothing yet, 1 ordinary, 2 paired */
+    uint8_t mode; /* 0 nothing yet, 1 ordinary, 2 paired */
     uint8_t format;
 };
 
@@ -30,7 +31,7 @@ struct greedy {
     struct tile_end tile[N];
     uint32_t *first, *list; /* messages that touch a tile, CSR */
     float *score;
-    uint32_t *slot;         /* estimated */
+    uint32_t *slot;                       /* estimated */
     uint32_t *waiting, n_waiting, *place; /* dense list of waiting messages */
     uint32_t *stamp, now;
     uint64_t evaluations;
@@ -167,8 +168,8 @@ static uint32_t best_waiting(const struct greedy *k, uint32_t max, uint32_t *bes
     return n;
 }
 
-/* Of the best few the one with the best score in its real slot: element windows and labels may hold a message
- * far behind the ends of its endpoints' lines. */
+/* Of the best few the one with the best score in its real slot: element windows and labels may hold
+ * a message far behind the ends of its endpoints' lines. */
 static uint32_t choose(struct greedy *k, uint32_t *ret_slot) {
     uint32_t few[MAX_FEW] = {0};
     const uint32_t n = best_waiting(k, k->o->few, few);
@@ -202,7 +203,8 @@ void exch_sched_greedy(const struct exch_msgs *m, const struct exch_greedy_optio
     k->stamp = g_new0(uint32_t, m->n + 1);
     k->n_waiting = m->n;
     link_tiles(k);
-    for (uint32_t t = 0; t < N; t++) k->tile[t].pay = TARGET_EXCH_PTR_DELAY + 1u + 2u * k->route->row[t];
+    for (uint32_t t = 0; t < N; t++)
+        k->tile[t].pay = TARGET_EXCH_PTR_DELAY + 1u + 2u * k->route->row[t];
     for (uint32_t i = 0; i < m->n; i++) {
         k->waiting[i] = k->place[i] = i;
         k->tile[m->src[i]].left_out += m->items[i];

@@ -39,18 +39,18 @@ struct exch_msgs {
     uint16_t *src;
     uint16_t *items;
     uint8_t *paired, *sctl;
-    uint32_t *s_min;      /* smallest slot of the first item */
-    uint32_t *src_elem;   /* elements read, of those the tile also receives into */
-    uint32_t *rec0;       /* [n + 1] */
+    uint32_t *s_min;    /* smallest slot of the first item */
+    uint32_t *src_elem; /* elements read, of those the tile also receives into */
+    uint32_t *rec0;     /* [n + 1] */
     uint16_t *rec_tile;
     int16_t *rec_x;
     uint8_t *rec_flag;
-    uint32_t *rec_elem;   /* elements written, of those the tile also sends from */
-    uint32_t *shared;     /* [TARGET_N_TILES] elements used both ways */
-    uint32_t *first_of;   /* [n_transfers + 1] messages of a transfer */
-    uint8_t *moving;      /* message of a moving source that uses the base register */
-    uint8_t *base;        /* [TARGET_N_TILES] enum exch_base */
-    int32_t *stride;      /* [TARGET_N_TILES] */
+    uint32_t *rec_elem; /* elements written, of those the tile also sends from */
+    uint32_t *shared;   /* [TARGET_N_TILES] elements used both ways */
+    uint32_t *first_of; /* [n_transfers + 1] messages of a transfer */
+    uint8_t *moving;    /* message of a moving source that uses the base register */
+    uint8_t *base;      /* [TARGET_N_TILES] enum exch_base */
+    int32_t *stride;    /* [TARGET_N_TILES] */
 };
 static inline uint32_t exch_item_bytes(const struct exch_msgs *m, uint32_t i) {
     return m->paired[i] ? 8 : 4;
@@ -80,7 +80,8 @@ uint32_t exch_element_mask(uint32_t address, uint64_t bytes);
 struct exch_lines;
 struct exch_lines *exch_lines_new(const struct exch_msgs *m, bool relaxed);
 void exch_lines_free(struct exch_lines *l);
-uint64_t exch_lines_work(const struct exch_lines *l); /* endpoints looked at so far, about 0.1 us each */
+uint64_t exch_lines_work(
+    const struct exch_lines *l); /* endpoints looked at so far, about 0.1 us each */
 void exch_lines_reset(struct exch_lines *l, uint32_t tile); /* empty again */
 /* First slot >= from in which message i fits. */
 uint32_t exch_lines_find(struct exch_lines *l, uint32_t i, uint32_t from);
@@ -95,8 +96,8 @@ uint32_t exch_message_end(const struct exch_msgs *m, uint32_t i, uint32_t s);
 /* --- Schedules --- */
 
 struct exch_sched {
-    uint32_t *slot;       /* [messages] */
-    uint32_t *put;        /* [TARGET_N_TILES] slot of the base switch, UINT32_MAX none */
+    uint32_t *slot; /* [messages] */
+    uint32_t *put;  /* [TARGET_N_TILES] slot of the base switch, UINT32_MAX none */
     uint32_t horizon;
     uint64_t evaluations; /* work added by whoever made it, in endpoints looked at */
 };
@@ -108,12 +109,13 @@ void exch_sched_serial(const struct exch_msgs *m, const uint32_t *order, bool re
 /* Greedy of dense unicast (exch_dense.c). */
 struct exch_dense_options {
     uint32_t look, cap;
-    float weight;          /* per word left to come at a receiver */
+    float weight; /* per word left to come at a receiver */
     bool projected;
-    float tail_weight;     /* further weight of the last `tail` words: a small spread of the ends */
+    float tail_weight; /* further weight of the last `tail` words: a small spread of the ends */
     uint32_t tail;
-    float lead;            /* slots by which a sender looks earlier per word more than the mean left */
-    float contiguous;      /* slots that a message is worth which continues its receiver's buffer: small rows */
+    float lead;       /* slots by which a sender looks earlier per word more than the mean left */
+    float contiguous; /* slots that a message is worth which continues its receiver's buffer: small
+                         rows */
 };
 bool exch_dense_applies(const struct exch_msgs *m);
 void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options *o, bool relaxed,
@@ -122,9 +124,9 @@ void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options
 struct exch_greedy_options {
     uint32_t cap;
     float weight, sender_weight, time_weight;
-    uint32_t few;      /* candidates whose real slot is looked up, at most 64 */
-    float late_weight; /* per slot behind the estimate */
-    bool holes;        /* look for a place from the start instead of behind the endpoints' ends */
+    uint32_t few;        /* candidates whose real slot is looked up, at most 64 */
+    float late_weight;   /* per slot behind the estimate */
+    bool holes;          /* look for a place from the start instead of behind the endpoints' ends */
     const uint8_t *tier; /* [messages] smaller first, or NULL */
 };
 void exch_sched_greedy(const struct exch_msgs *m, const struct exch_greedy_options *o, bool relaxed,
@@ -135,8 +137,8 @@ void exch_rounds(const struct exch_msgs *m, uint32_t *ret_round);
 /* Improves *s (exch_repair.c); budget in placed messages. */
 struct exch_repair_options {
     uint64_t budget;
-    uint32_t goal;      /* stop when the horizon is this */
-    uint32_t patience;  /* unsuccessful rounds of 64 moves on the worst component */
+    uint32_t goal;     /* stop when the horizon is this */
+    uint32_t patience; /* unsuccessful rounds of 64 moves on the worst component */
     uint32_t seed;
     bool relaxed;
 };
@@ -149,8 +151,9 @@ uint32_t exch_endpoint_bound(const struct exch_msgs *m);
 struct exch_result *exch_result_new(const struct exch_msgs *m, const struct exch_sched *s,
                                     GError **error);
 
-/* Appends the messages in order by the plain rules of exchange 12.3 (exch_append.c); words of all rows, first word
- * of each tile [TARGET_N_TILES + 1], slots. Returns the horizon. Messages that never fit must not occur. */
+/* Appends the messages in order by the plain rules of exchange 12.3 (exch_append.c); words of all
+ * rows, first word of each tile [TARGET_N_TILES + 1], slots. Returns the horizon. Messages that
+ * never fit must not occur. */
 uint32_t exch_append_all(const struct exch_msgs *m, GArray *ret_words, uint32_t *ret_first_word,
                          uint32_t *ret_slot);
 
@@ -159,15 +162,15 @@ uint32_t exch_append_all(const struct exch_msgs *m, GArray *ret_words, uint32_t 
 enum exch_control_kind { CTL_MUX, CTL_PAIR, CTL_PTR, CTL_FMT }; /* the csel order of sendpic */
 struct exch_control {
     uint32_t label;
-    uint32_t value;     /* field value */
+    uint32_t value;               /* field value */
     uint32_t transfer, recipient; /* of a PTR, for its site */
     uint8_t kind;
 };
 struct exch_send {
     uint32_t slot, items;
-    uint32_t address;   /* byte address of the first item */
+    uint32_t address; /* byte address of the first item */
     uint32_t transfer;
-    uint8_t sctl;       /* 0 = a put of OUTGOING_BASE from m15 of 13 slots */
+    uint8_t sctl; /* 0 = a put of OUTGOING_BASE from m15 of 13 slots */
     bool moving;
 };
 struct exch_row_writer {

@@ -1,6 +1,6 @@
-/* Problem files in JSON, schema 4 of exchange phases (plain or zstd), read by a small scanner: the files are
- * large (millions of numbers) and of one shape, and a tree of boxed values would take 40 times the room.
- * Unknown keys are refused, so nothing is silently skipped. */
+/* Problem files in JSON, schema 4 of exchange phases (plain or zstd), read by a small scanner: the
+ * files are large (millions of numbers) and of one shape, and a tree of boxed values would take 40
+ * times the room. Unknown keys are refused, so nothing is silently skipped. */
 #include "exchange/exch_file.h"
 
 #include <string.h>
@@ -33,7 +33,8 @@ static bool number(struct scan *s, int64_t low, int64_t high, int64_t *ret) {
         v = v * 10 + (*s->at++ - '0');
     if (minus) v = -v;
     if (s->at == first || v < low || v > high) {
-        if (s->why == NULL) s->why = s->at == first ? "a number is missing" : "a number is out of range";
+        if (s->why == NULL)
+            s->why = s->at == first ? "a number is missing" : "a number is out of range";
         return false;
     }
     *ret = v;
@@ -78,17 +79,19 @@ struct phase_data {
 };
 
 static void data_new(struct phase_data *d) {
-    GArray **all[] = {&d->source, &d->address, &d->words, &d->first, &d->tile, &d->at, &d->width,
-                      &d->stride, &d->dep, &d->first_dep};
+    GArray **all[] = {&d->source, &d->address, &d->words,  &d->first, &d->tile,
+                      &d->at,     &d->width,   &d->stride, &d->dep,   &d->first_dep};
     *d = (struct phase_data){0};
     for (uint32_t i = 0; i < ARRAY_LEN(all); i++) *all[i] = g_array_new(FALSE, FALSE, 4);
 }
 static void data_free(struct phase_data *d) {
-    GArray *all[] = {d->source, d->address, d->words, d->first, d->tile, d->at, d->width,
-                     d->stride, d->dep, d->first_dep};
+    GArray *all[] = {d->source, d->address, d->words,  d->first, d->tile,
+                     d->at,     d->width,   d->stride, d->dep,   d->first_dep};
     for (uint32_t i = 0; i < ARRAY_LEN(all); i++) g_array_free(all[i], TRUE);
 }
-static void push(GArray *a, uint32_t v) { g_array_append_val(a, v); }
+static void push(GArray *a, uint32_t v) {
+    g_array_append_val(a, v);
+}
 
 /* One address, or one per iteration at a constant stride. */
 static bool addresses(struct scan *s, struct phase_data *d) {
@@ -100,7 +103,8 @@ static bool addresses(struct scan *s, struct phase_data *d) {
         if (!u32(s, &v)) return false;
         if (n == 0) first = v;
         else if (n == 1) stride = (int32_t)(v - previous);
-        else if ((int32_t)(v - previous) != stride) return refuse(s, "source addresses without a constant stride");
+        else if ((int32_t)(v - previous) != stride)
+            return refuse(s, "source addresses without a constant stride");
         previous = v;
     }
     if (n == 0) return refuse(s, "no source address");
@@ -129,7 +133,8 @@ static bool destinations(struct scan *s, struct phase_data *d) {
 }
 
 /* The plain names say what the writer of a capture chose; only the last two are constraints. */
-static const char *const width_names[] = {"Any", "Word32", "Paired64", "OnlyWord32", "OnlyPaired64"};
+static const char *const width_names[] = {"Any", "Word32", "Paired64", "OnlyWord32",
+                                          "OnlyPaired64"};
 
 static bool width(struct scan *s, struct phase_data *d) {
     char text[64];
@@ -162,8 +167,8 @@ static bool transfer(struct scan *s, struct phase_data *d) {
     uint32_t seen = 0, v;
     char name[64];
     for (bool f = true; key(s, &f, name);) {
-        static const char *const keys[] = {"source", "source_addresses", "destinations", "words",
-                                           "width", "after"};
+        static const char *const keys[] = {
+            "source", "source_addresses", "destinations", "words", "width", "after"};
         uint32_t k = 0;
         while (k < ARRAY_LEN(keys) && strcmp(name, keys[k]) != 0) k++;
         if (k == ARRAY_LEN(keys)) return refuse(s, "unknown key of a transfer");
@@ -191,7 +196,8 @@ static struct exch_problem *make_problem(struct phase_data *d) {
     struct exch_problem *p = exch_problem_new(n, d->tile->len);
     push(d->first, d->tile->len);
     push(d->first_dep, d->dep->len);
-    for (uint32_t x = 0; x < n; x++) p->source_tile[x] = (uint16_t)g_array_index(d->source, uint32_t, x);
+    for (uint32_t x = 0; x < n; x++)
+        p->source_tile[x] = (uint16_t)g_array_index(d->source, uint32_t, x);
     for (uint32_t r = 0; r < d->tile->len; r++)
         p->recipient_tile[r] = (uint16_t)g_array_index(d->tile, uint32_t, r);
     memcpy(p->source_address, d->address->data, 4 * (size_t)n);

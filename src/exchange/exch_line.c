@@ -1,12 +1,12 @@
-/* Time lines: for every tile, bit planes over slots and labels that say what is taken, so that each rule of
- * exchange 3.3, 3.4, 4.4 and 6.2 is one look at a few words.
+/* Time lines: for every tile, bit planes over slots and labels that say what is taken, so that each
+ * rule of exchange 3.3, 3.4, 4.4 and 6.2 is one look at a few words.
  *
- * Planes of a tile are interleaved by word (one cache line holds all planes of 64 slots). Messages may go
- * anywhere, also into holes between receives: rules only ask about neighbours in time. A pointer
- * write is always reserved, also where the encoder will drop it as contiguous.
- * Alignment: a label with two controls (PTR and MUX) is admitted only if the two labels before hold none and
- * no message starts or ends in the two slots before; both are then reserved, so that the
- * encoder always finds room for its parity split and rows are encoded once (exchange 17.5-6). */
+ * Planes of a tile are interleaved by word (one cache line holds all planes of 64 slots). Messages
+ * may go anywhere, also into holes between receives: rules only ask about neighbours in time. A
+ * pointer write is always reserved, also where the encoder will drop it as contiguous. Alignment: a
+ * label with two controls (PTR and MUX) is admitted only if the two labels before hold none and no
+ * message starts or ends in the two slots before; both are then reserved, so that the encoder
+ * always finds room for its parity split and rows are encoded once (exchange 17.5-6). */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -16,19 +16,24 @@ enum plane {
     P_SEND, /* slots in which the own lane is busy */
     P_SRC,  /* labels of the source line of a receive */
     P_PAY,  /* payload labels of ordinary receives */
-    P_MUX, P_PTR, P_OTH, /* labels of controls; OTH: those of paired messages */
-    P_BAN,  /* labels where no further control may be */
-    P_BND,  /* slots where a message starts or ends */
-    P_NOB,  /* slots where none may */
-    P_FMT,  /* format on, [f, f + n) */
-    P_ON1, P_ON2, P_OFF1, P_OFF2, /* labels where a format goes on, off */
+    P_MUX,
+    P_PTR,
+    P_OTH, /* labels of controls; OTH: those of paired messages */
+    P_BAN, /* labels where no further control may be */
+    P_BND, /* slots where a message starts or ends */
+    P_NOB, /* slots where none may */
+    P_FMT, /* format on, [f, f + n) */
+    P_ON1,
+    P_ON2,
+    P_OFF1,
+    P_OFF2, /* labels where a format goes on, off */
     N_PLANES = 16
 };
 
 struct tile_lines {
-    uint64_t *w;      /* [cap][N_PLANES] */
-    uint64_t *elem;   /* [2 * n_shared][cap]: read windows, write windows */
-    uint32_t cap;     /* in 64-bit words of a plane */
+    uint64_t *w;    /* [cap][N_PLANES] */
+    uint64_t *elem; /* [2 * n_shared][cap]: read windows, write windows */
+    uint32_t cap;   /* in 64-bit words of a plane */
 };
 struct exch_lines {
     const struct exch_msgs *m;
@@ -118,8 +123,7 @@ void exch_lines_reset(struct exch_lines *l, uint32_t t) {
     memset(tl->w, 0, (size_t)tl->cap * N_PLANES * 8);
     l->work += 1 + tl->cap / 32;
     if (tl->elem != NULL)
-        memset(tl->elem, 0,
-               (size_t)tl->cap * 2 * (size_t)__builtin_popcount(l->m->shared[t]) * 8);
+        memset(tl->elem, 0, (size_t)tl->cap * 2 * (size_t)__builtin_popcount(l->m->shared[t]) * 8);
 }
 
 /* --- Rules --- */
@@ -240,7 +244,8 @@ static void commit_paired(uint64_t *w, uint32_t flag, uint32_t f, uint32_t n,
     }
 }
 
-/* Element windows: planes 0..n-1 reads, n..2n-1 writes, by rank of the element in the shared mask. */
+/* Element windows: planes 0..n-1 reads, n..2n-1 writes, by rank of the element in the shared mask.
+ */
 static uint64_t *element_plane(const struct exch_lines *l, uint32_t t, uint32_t e, bool write) {
     const uint32_t shared = l->m->shared[t];
     const uint32_t rank = (uint32_t)__builtin_popcount(shared & ((1u << e) - 1));
@@ -341,7 +346,9 @@ uint32_t exch_lines_try(struct exch_lines *l, uint32_t i, uint32_t s) {
     return s;
 }
 
-uint64_t exch_lines_work(const struct exch_lines *l) { return l->work; }
+uint64_t exch_lines_work(const struct exch_lines *l) {
+    return l->work;
+}
 
 uint32_t exch_lines_find(struct exch_lines *l, uint32_t i, uint32_t from) {
     uint32_t s = MAX(from, l->m->s_min[i]);

@@ -1,9 +1,9 @@
 /* Preparation: transfers to messages for one choice of widths.
  *
- * A message is a part of a transfer that is sent in one stream: the whole transfer as a rule; cut where it
- * is longer than 4,148 items, where it would never fit (exchange 12.3: 28 words to itself become two
- * packets of 14), or where the caller asks for pieces. Moving sources use the base register where
- * every moving source of the tile has one stride, else patches. */
+ * A message is a part of a transfer that is sent in one stream: the whole transfer as a rule; cut
+ * where it is longer than 4,148 items, where it would never fit (exchange 12.3: 28 words to itself
+ * become two packets of 14), or where the caller asks for pieces. Moving sources use the base
+ * register where every moving source of the tile has one stride, else patches. */
 #include "exchange/exch_int.h"
 
 struct build {
@@ -24,7 +24,8 @@ static uint32_t n_parts(const struct build *b, uint32_t x, uint32_t items, bool 
     const uint32_t least = ceil_div_u32(items, TARGET_EXCH_MAX_ITEMS);
     if (parts < least) parts = least;
     if (parts > items) parts = items;
-    while (parts > 1 && parts > least && any_part_never_fits(b->p, x, paired, items, parts)) parts--;
+    while (parts > 1 && parts > least && any_part_never_fits(b->p, x, paired, items, parts))
+        parts--;
     while (parts < items && any_part_never_fits(b->p, x, paired, items, parts)) parts++;
     return parts;
 }
@@ -72,9 +73,9 @@ static void add_transfer(struct build *b, uint32_t x) {
         if (p->source_stride != NULL && p->source_stride[x] != 0) {
             m->moving[i] = 1;
             for (uint32_t it = 1; it < p->n_iterations; it++)
-                m->src_elem[i] |= exch_element_mask(
-                    exch_src_address(m, i) + it * (uint32_t)p->source_stride[x],
-                    n * (paired ? 8u : 4u));
+                m->src_elem[i] |=
+                    exch_element_mask(exch_src_address(m, i) + it * (uint32_t)p->source_stride[x],
+                                      n * (paired ? 8u : 4u));
         }
         add_recipients(b, i, x);
         done += n;
@@ -140,7 +141,9 @@ struct exch_msgs *exch_msgs_new(const struct exch_problem *p, const uint8_t *pai
     uint32_t n, n_rec;
     count(&b, &n, &n_rec);
     *m = (struct exch_msgs){
-        .arena = a, .p = p, .n_rec = n_rec,
+        .arena = a,
+        .p = p,
+        .n_rec = n_rec,
         .transfer = arena_new_array(a, uint32_t, n + 1),
         .offset = arena_new_array(a, uint32_t, n + 1),
         .src = arena_new_array(a, uint16_t, n + 1),

@@ -126,9 +126,9 @@ static bool range_ok(const struct exch_problem *p, int64_t first, int64_t last) 
 }
 
 static uint32_t row_elements(const struct exch_problem *p) {
-    return p->row_bytes == 0
-               ? 0
-               : exch_element_mask(p->row_address, (uint64_t)p->row_bytes + TARGET_FETCH_AHEAD_BYTES);
+    return p->row_bytes == 0 ? 0
+                             : exch_element_mask(p->row_address,
+                                                 (uint64_t)p->row_bytes + TARGET_FETCH_AHEAD_BYTES);
 }
 
 static bool check_rows_place(const struct exch_problem *p, GError **error) {
@@ -221,8 +221,7 @@ static bool check_transfer(const struct exch_problem *p, uint32_t x, uint32_t *s
         diag_set(error, EXCH_NOT_PAIRABLE, x, tile);
         return false;
     }
-    const uint32_t items =
-        width == EXCH_WIDTH_PAIRED ? p->words[x] / 2 : p->words[x];
+    const uint32_t items = width == EXCH_WIDTH_PAIRED ? p->words[x] / 2 : p->words[x];
     if (items > TARGET_EXCH_MAX_ITEMS && !p->split_long) {
         diag_set(error, EXCH_TOO_LONG, x, tile, items, TARGET_EXCH_MAX_ITEMS);
         return false;
@@ -335,12 +334,14 @@ void exch_problem_find_dependencies(struct exch_problem *p) {
     uint32_t k = 0;
     for (uint32_t r = 0; r < p->n_recipients; r++) {
         const struct span d = dst[r];
-        while (k < p->n_transfers &&
-               (src[k].tile < d.tile || (src[k].tile == d.tile && src[k].first + longest <= d.first)))
+        while (k < p->n_transfers && (src[k].tile < d.tile ||
+                                      (src[k].tile == d.tile && src[k].first + longest <= d.first)))
             k++;
-        for (uint32_t j = k; j < p->n_transfers && src[j].tile == d.tile && src[j].first < d.end; j++) {
+        for (uint32_t j = k; j < p->n_transfers && src[j].tile == d.tile && src[j].first < d.end;
+             j++) {
             if (src[j].end <= d.first || src[j].transfer == d.transfer) continue;
-            const uint64_t a = MAX(src[j].transfer, d.transfer), b = MIN(src[j].transfer, d.transfer);
+            const uint64_t a = MAX(src[j].transfer, d.transfer),
+                           b = MIN(src[j].transfer, d.transfer);
             const uint64_t pair = a << 32 | b;
             g_array_append_val(pairs, pair);
         }
@@ -353,8 +354,7 @@ void exch_problem_find_dependencies(struct exch_problem *p) {
             }
     const uint32_t n = pairs->len;
     exch_problem_add_dependencies(p, n);
-    for (uint32_t i = 0; i < n; i++)
-        p->first_dependency[g_array_index(pairs, uint64_t, i) >> 32]++;
+    for (uint32_t i = 0; i < n; i++) p->first_dependency[g_array_index(pairs, uint64_t, i) >> 32]++;
     uint32_t sum = 0;
     for (uint32_t x = 0; x <= p->n_transfers; x++) {
         const uint32_t c = p->first_dependency[x];

@@ -1,6 +1,6 @@
-/* Recipes: slots and widths of a schedule, replayed on a problem that differs only in addresses. The
- * replay commits every message to fresh time lines at its old slot, so every rule is checked again; elements
- * that are shared now, or a width that is no longer possible, refuse it. */
+/* Recipes: slots and widths of a schedule, replayed on a problem that differs only in addresses.
+ * The replay commits every message to fresh time lines at its old slot, so every rule is checked
+ * again; elements that are shared now, or a width that is no longer possible, refuse it. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -72,7 +72,8 @@ void exch_recipe_free(struct exch_recipe *k) {
     g_free(k);
 }
 
-/* The messages of the recipe made anew at the problem's addresses; NULL if they come out otherwise. */
+/* The messages of the recipe made anew at the problem's addresses; NULL if they come out otherwise.
+ */
 static struct exch_msgs *same_messages(const struct exch_problem *p, const struct exch_recipe *k) {
     uint8_t *paired = g_new0(uint8_t, p->n_transfers + 1);
     uint16_t *pieces = g_new0(uint16_t, p->n_transfers + 1);
@@ -85,7 +86,8 @@ static struct exch_msgs *same_messages(const struct exch_problem *p, const struc
     struct exch_msgs *m = ok ? exch_msgs_new(p, paired, pieces) : NULL;
     ok = ok && m->n == k->n_messages;
     for (uint32_t i = 0; ok && i < m->n; i++)
-        ok = m->transfer[i] == k->messages[i].transfer && m->offset[i] == k->messages[i].first_word &&
+        ok = m->transfer[i] == k->messages[i].transfer &&
+             m->offset[i] == k->messages[i].first_word &&
              m->items[i] * exch_item_bytes(m, i) == 4 * k->messages[i].words;
     g_free(paired);
     g_free(pieces);
@@ -106,7 +108,8 @@ static bool commit_all(struct exch_lines *l, const struct exch_msgs *m, const st
         }
         for (uint32_t t = 0; pass == 0 && t < TARGET_N_TILES; t++) {
             s->put[t] = k->base_switch[t];
-            if (s->put[t] != UINT32_MAX && exch_lines_put(l, t, s->put[t]) != s->put[t]) return false;
+            if (s->put[t] != UINT32_MAX && exch_lines_put(l, t, s->put[t]) != s->put[t])
+                return false;
         }
     }
     return true;

@@ -1,22 +1,23 @@
 /* Repair: improves a schedule one connected component at a time.
  *
- * Tiles joined by messages form components; what happens in one does not touch the others, and the worst one
- * is the horizon. Real phases of few long messages fall apart into many components of 4 to 40 tiles, for
- * which a schedule is generated in microseconds. So: order of a component -> serial generation (with
- * holes) -> its end. Starting orders are rounds of an edge colouring, longest first, and the order
- * of the given schedule; then iterated moves of the message that ends last to a random earlier place,
- * accepted when the end does not get worse. The worst component goes first until the budget of placements is
- * used or it has reached the bound. Only problems without dependencies and moving sources. */
+ * Tiles joined by messages form components; what happens in one does not touch the others, and the
+ * worst one is the horizon. Real phases of few long messages fall apart into many components of 4
+ * to 40 tiles, for which a schedule is generated in microseconds. So: order of a component ->
+ * serial generation (with holes) -> its end. Starting orders are rounds of an edge colouring,
+ * longest first, and the order of the given schedule; then iterated moves of the message that ends
+ * last to a random earlier place, accepted when the end does not get worse. The worst component
+ * goes first until the budget of placements is used or it has reached the bound. Only problems
+ * without dependencies and moving sources. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct component {
-    uint32_t first, n;       /* messages in repair.order / repair.slot_of */
+    uint32_t first, n; /* messages in repair.order / repair.slot_of */
     uint32_t first_tile, n_tiles;
-    uint32_t end;            /* of its best order */
-    uint32_t rounds;         /* of improvement without success */
+    uint32_t end;    /* of its best order */
+    uint32_t rounds; /* of improvement without success */
 };
 
 struct repair {
@@ -24,8 +25,8 @@ struct repair {
     struct exch_lines *l;
     uint32_t n_comp;
     struct component *comp;
-    uint32_t *order;   /* best orders, component by component */
-    uint32_t *slot;    /* [messages] of the best orders */
+    uint32_t *order;              /* best orders, component by component */
+    uint32_t *slot;               /* [messages] of the best orders */
     uint32_t *trial, *trial_slot; /* scratch of the largest component */
     uint32_t *tiles;
     uint64_t budget, used;
@@ -97,8 +98,8 @@ static void find_components(struct repair *k) {
 
 /* --- Generation --- */
 
-/* Serial generation of a component. Stops as soon as a message ends behind `limit`; returns the end and the
- * position of the message that caused it. */
+/* Serial generation of a component. Stops as soon as a message ends behind `limit`; returns the end
+ * and the position of the message that caused it. */
 static uint32_t generate_order(struct repair *k, const struct component *c, const uint32_t *order,
                                uint32_t limit, uint32_t *ret_at) {
     for (uint32_t t = 0; t < c->n_tiles; t++) exch_lines_reset(k->l, k->tiles[c->first_tile + t]);
@@ -244,7 +245,9 @@ bool exch_repair_applies(const struct exch_msgs *m) {
 
 void exch_sched_repair(const struct exch_msgs *m, const struct exch_repair_options *o,
                        struct exch_sched *s) {
-    struct repair k = {.m = m, .budget = o->budget, .goal = o->goal,
+    struct repair k = {.m = m,
+                       .budget = o->budget,
+                       .goal = o->goal,
                        .random = UINT64_C(0x9e3779b97f4a7c15) ^ o->seed};
     k.l = exch_lines_new(m, o->relaxed);
     prepare(&k, s->slot);

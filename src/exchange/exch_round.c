@@ -1,9 +1,10 @@
-/* Rounds: an edge colouring of the graph of senders and receivers. Messages of one round share no endpoint.
+/* Rounds: an edge colouring of the graph of senders and receivers. Messages of one round share no
+ * endpoint.
  *
- * Where recipients always come in the same sets, a set is one node and the graph is bipartite: then the
- * number of rounds is the largest number of messages of a node (Konig), found by flipping alternating
- * paths. Otherwise each message takes the first round that is free at all its endpoints. Longest
- * messages first, so that a round holds messages of like length. */
+ * Where recipients always come in the same sets, a set is one node and the graph is bipartite: then
+ * the number of rounds is the largest number of messages of a node (Konig), found by flipping
+ * alternating paths. Otherwise each message takes the first round that is free at all its
+ * endpoints. Longest messages first, so that a round holds messages of like length. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -14,9 +15,9 @@ enum { SENDERS = 0, RECEIVERS = TARGET_N_TILES, NODES = 2 * TARGET_N_TILES };
 struct colouring {
     const struct exch_msgs *m;
     uint32_t n_colours;
-    int32_t *at;        /* [NODES][n_colours] message or -1 */
-    uint32_t *colour;   /* [messages] */
-    uint32_t *node;     /* receiver node of a message */
+    int32_t *at;      /* [NODES][n_colours] message or -1 */
+    uint32_t *colour; /* [messages] */
+    uint32_t *node;   /* receiver node of a message */
 };
 
 static int32_t *cell(const struct colouring *k, uint32_t node, uint32_t colour) {
@@ -35,7 +36,8 @@ static void put(struct colouring *k, uint32_t i, uint32_t colour) {
     *cell(k, RECEIVERS + k->node[i], colour) = (int32_t)i;
 }
 
-/* Swaps colours a and b along the path that leaves `node` with colour b, so that b becomes free there. */
+/* Swaps colours a and b along the path that leaves `node` with colour b, so that b becomes free
+ * there. */
 static void flip(struct colouring *k, uint32_t node, uint32_t a, uint32_t b) {
     GArray *path = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     uint32_t at = node, want = b;

@@ -1,4 +1,5 @@
-/* Route latencies and directions by logical tile, from target's closed forms, made once: 4.3 MiB. */
+/* Route latencies and directions by logical tile, from target's closed forms, made once: 4.3 MiB.
+ */
 #include "exchange/exch_int.h"
 
 #include <pthread.h>

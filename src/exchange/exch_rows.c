@@ -1,6 +1,6 @@
-/* Rows of a schedule: gathers per tile the sends and the controls that its receives need, in order of time,
- * drops what neighbours make superfluous (neutral at a cut-over, contiguous pointers, persistent
- * format) and encodes. Two counting sorts, then work per tile. */
+/* Rows of a schedule: gathers per tile the sends and the controls that its receives need, in order
+ * of time, drops what neighbours make superfluous (neutral at a cut-over, contiguous pointers,
+ * persistent format) and encodes. Two counting sorts, then work per tile. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -91,7 +91,9 @@ struct tile_work {
 static void add_x(struct tile_work *w, uint32_t label, uint32_t kind, uint32_t value) {
     w->x[w->n_x++] = (struct exch_control){.label = label, .kind = (uint8_t)kind, .value = value};
 }
-static void add_p(struct tile_work *w, struct exch_control c) { w->p[w->n_p++] = c; }
+static void add_p(struct tile_work *w, struct exch_control c) {
+    w->p[w->n_p++] = c;
+}
 
 struct previous {
     bool any, paired;
@@ -109,7 +111,9 @@ static void add_ordinary(struct tile_work *w, const struct exch_msgs *m, const s
     if (prev->any && !prev->paired && prev->end == x) w->n_x--; /* the neutral is replaced */
     add_x(w, x, CTL_MUX, route->phys[m->src[r->message]]);
     if (!prev->any || prev->paired || prev->address != address)
-        add_p(w, (struct exch_control){.label = r->label, .kind = CTL_PTR, .value = address / 4,
+        add_p(w, (struct exch_control){.label = r->label,
+                                       .kind = CTL_PTR,
+                                       .value = address / 4,
                                        .transfer = m->transfer[r->message],
                                        .recipient = exch_rec_index(m, r->message, r->rec)});
     add_x(w, x + n, CTL_MUX, TARGET_EXCH_MUX_NEUTRAL);
@@ -133,7 +137,9 @@ static void add_paired(struct tile_work *w, const struct exch_msgs *m, const str
         add_x(w, x + n, CTL_PAIR, TARGET_EXCH_MUX_NEUTRAL);
     }
     if (!keep) add_p(w, (struct exch_control){.label = f, .kind = CTL_FMT, .value = format});
-    add_p(w, (struct exch_control){.label = r->label, .kind = CTL_PTR, .value = address / 4,
+    add_p(w, (struct exch_control){.label = r->label,
+                                   .kind = CTL_PTR,
+                                   .value = address / 4,
                                    .transfer = m->transfer[r->message],
                                    .recipient = exch_rec_index(m, r->message, r->rec)});
     add_p(w, (struct exch_control){.label = f + n, .kind = CTL_FMT, .value = 0});
@@ -172,9 +178,12 @@ static void add_sends(struct tile_work *w, const struct exch_msgs *m, const stru
             w->sends[w->n_sends++] = base;
             put_done = true;
         }
-        w->sends[w->n_sends++] = (struct exch_send){
-            .slot = s->slot[i], .items = m->items[i], .address = exch_src_address(m, i),
-            .transfer = m->transfer[i], .sctl = m->sctl[i], .moving = m->moving[i] != 0};
+        w->sends[w->n_sends++] = (struct exch_send){.slot = s->slot[i],
+                                                    .items = m->items[i],
+                                                    .address = exch_src_address(m, i),
+                                                    .transfer = m->transfer[i],
+                                                    .sctl = m->sctl[i],
+                                                    .moving = m->moving[i] != 0};
         w->horizon = MAX(w->horizon, s->slot[i] + m->items[i]);
     }
     BUG_ON(!put_done);
@@ -207,8 +216,7 @@ static bool make_tile(struct make *k, uint32_t t, GError **error) {
     if (w->n_all == 0 && w->n_sends == 0) return true;
     k->r->active[t] = 1;
     k->out.row_start = k->out.words->len;
-    const bool ok =
-        exch_encode_row(&k->out, w->sends, w->n_sends, w->all, w->n_all, w->horizon);
+    const bool ok = exch_encode_row(&k->out, w->sends, w->n_sends, w->all, w->n_all, w->horizon);
     BUG_ON(!ok); /* the time lines leave room for every alignment */
     const uint32_t bytes = 4 * (k->out.words->len - k->out.row_start);
     k->r->row_bytes_total += bytes;
@@ -263,10 +271,11 @@ static struct exch_result *result_alloc(const struct exch_msgs *m, const struct 
     r->n_messages = m->n;
     r->messages = arena_new_array(a, struct exch_message, m->n + 1);
     for (uint32_t i = 0; i < m->n; i++)
-        r->messages[i] = (struct exch_message){
-            .transfer = m->transfer[i], .first_word = m->offset[i],
-            .words = m->items[i] * exch_item_bytes(m, i) / 4, .slot = s->slot[i],
-            .paired = m->paired[i] != 0};
+        r->messages[i] = (struct exch_message){.transfer = m->transfer[i],
+                                               .first_word = m->offset[i],
+                                               .words = m->items[i] * exch_item_bytes(m, i) / 4,
+                                               .slot = s->slot[i],
+                                               .paired = m->paired[i] != 0};
     return r;
 }
 

@@ -1,10 +1,11 @@
 /* From a problem to a result: chooses widths and pieces, tries orders, repairs, keeps the best.
  *
- * An attempt is one choice of widths and pieces, one way to make an order, and, where the messages fall apart into
- * small components, repair. Attempts go from the most promising to the exotic while the budget of
- * the effort lasts; it counts placed endpoints, so the same problem gives the same result anywhere.
- * Removing a constraint is not monotone for greedy orders: everything is compared by horizon, then by the
- * bytes of the largest row, and an attempt whose rows are too long loses against any that fit. */
+ * An attempt is one choice of widths and pieces, one way to make an order, and, where the messages
+ * fall apart into small components, repair. Attempts go from the most promising to the exotic while
+ * the budget of the effort lasts; it counts placed endpoints, so the same problem gives the same
+ * result anywhere. Removing a constraint is not monotone for greedy orders: everything is compared
+ * by horizon, then by the bytes of the largest row, and an attempt whose rows are too long loses
+ * against any that fit. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -17,7 +18,9 @@ static const char *const priority_names[] = {
 #undef EXCH_PRIORITY
 };
 
-const char *exch_priority_name(enum exch_priority priority) { return priority_names[priority]; }
+const char *exch_priority_name(enum exch_priority priority) {
+    return priority_names[priority];
+}
 
 enum exch_priority exch_priority_find(const char *name) {
     uint32_t i = 0;
@@ -28,7 +31,8 @@ enum exch_priority exch_priority_find(const char *name) {
 /* --- Widths and static orders --- */
 
 /* Pairable transfers that may be paired; returns how many. */
-static uint32_t choose_widths(const struct exch_problem *p, enum exch_width width, uint8_t *paired) {
+static uint32_t choose_widths(const struct exch_problem *p, enum exch_width width,
+                              uint8_t *paired) {
     uint32_t n = 0;
     for (uint32_t x = 0; x < p->n_transfers; x++) {
         const uint32_t only = p->width != NULL ? p->width[x] : EXCH_WIDTH_ANY;
@@ -140,7 +144,8 @@ struct attempt {
     enum exch_width width;
 };
 
-static bool better(const struct search *k, const struct exch_result *a, const struct exch_result *b) {
+static bool better(const struct search *k, const struct exch_result *a,
+                   const struct exch_result *b) {
     const uint32_t limit = k->o->max_row_bytes;
     if (limit != 0 && (a->row_bytes_max <= limit) != (b->row_bytes_max <= limit))
         return a->row_bytes_max <= limit;
@@ -210,19 +215,26 @@ static void try_static(struct attempt *a) {
     g_free(order);
 }
 
-/* Found by trials on seed 1 of the kinds of exchange 16. Phases of one length prefer the first two, mixed ones
- * the third, which then goes first. */
+/* Found by trials on seed 1 of the kinds of exchange 16. Phases of one length prefer the first two,
+ * mixed ones the third, which then goes first. */
 static const struct exch_dense_options dense_sets[] = {
-    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0}, {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0},
-    {16, 4, 0.003f, true, 0, 0, 0, 0},           {16, 8, 0.01f, true, 0.1f, 500, 0.1f, 0},
-    {2, 4, 0.01f, true, 0, 0, 0.02f, 0},         {16, 5, 0.01f, true, 0.05f, 800, 0.1f, 0},
-    {24, 7, 0.02f, true, 0.1f, 500, 0.2f, 0},    {8, 6, 0.01f, true, 0, 0, 0, 0},
-    {16, 6, 0.03f, true, 0, 0, 0, 0},            {4, 6, 0.01f, true, 0, 0, 0, 0},
-    {32, 8, 0.05f, true, 0, 0, 0, 0},            {12, 4, 0.02f, true, 0, 0, 0, 0},
+    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0},
+    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0},
+    {16, 4, 0.003f, true, 0, 0, 0, 0},
+    {16, 8, 0.01f, true, 0.1f, 500, 0.1f, 0},
+    {2, 4, 0.01f, true, 0, 0, 0.02f, 0},
+    {16, 5, 0.01f, true, 0.05f, 800, 0.1f, 0},
+    {24, 7, 0.02f, true, 0.1f, 500, 0.2f, 0},
+    {8, 6, 0.01f, true, 0, 0, 0, 0},
+    {16, 6, 0.03f, true, 0, 0, 0, 0},
+    {4, 6, 0.01f, true, 0, 0, 0, 0},
+    {32, 8, 0.05f, true, 0, 0, 0, 0},
+    {12, 4, 0.02f, true, 0, 0, 0, 0},
 };
 /* Small rows: messages that continue their receiver's buffer are worth waiting for. */
 static const struct exch_dense_options compact_sets[] = {
-    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 10}, {16, 5, 0.003f, true, 0.03f, 1000, 0.05f, 30},
+    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 10},
+    {16, 5, 0.003f, true, 0.03f, 1000, 0.05f, 30},
     {32, 8, 0.01f, true, 0.03f, 1000, 0.05f, 60},
 };
 enum { DENSE_FOR_MIXED = 2 };
@@ -255,11 +267,16 @@ static const struct greedy_set {
     struct exch_greedy_options o;
     int8_t tier; /* 0 none, 1 ordinary first, -1 paired first */
 } greedy_sets[] = {
-    {{50, 0.25f, 0.0f, 0.5f, 4, 0.3f, true, NULL}, 0},  {{0, 0.02f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 1},
-    {{100, 0.25f, 0.1f, 0.3f, 4, 0.3f, true, NULL}, 0}, {{0, 0.05f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 0},
-    {{100, 0.5f, 0.0f, 0.3f, 4, 0.3f, true, NULL}, 0},  {{0, 0.01f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 0},
-    {{25, 0.25f, 0.0f, 1.0f, 4, 0.3f, true, NULL}, 0},  {{0, 0.25f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 1},
-    {{200, 0.5f, 0.0f, 0.5f, 4, 0.3f, true, NULL}, 0},  {{0, 0.01f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, -1},
+    {{50, 0.25f, 0.0f, 0.5f, 4, 0.3f, true, NULL}, 0},
+    {{0, 0.02f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 1},
+    {{100, 0.25f, 0.1f, 0.3f, 4, 0.3f, true, NULL}, 0},
+    {{0, 0.05f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 0},
+    {{100, 0.5f, 0.0f, 0.3f, 4, 0.3f, true, NULL}, 0},
+    {{0, 0.01f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 0},
+    {{25, 0.25f, 0.0f, 1.0f, 4, 0.3f, true, NULL}, 0},
+    {{0, 0.25f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 1},
+    {{200, 0.5f, 0.0f, 0.5f, 4, 0.3f, true, NULL}, 0},
+    {{0, 0.01f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, -1},
 };
 
 /* Neighbours scored per placement make the greedy quadratic in the messages of a tile. */
@@ -291,8 +308,10 @@ static void try_greedy(struct attempt *a, uint32_t n_sets) {
 
 static void try_repair(struct attempt *a, uint64_t budget) {
     if (!a->repairable || !a->any || finished(a->k)) return;
-    const struct exch_repair_options o = {.budget = budget, .goal = a->k->bounds.any_width,
-                                          .patience = 200, .seed = a->k->o->seed,
+    const struct exch_repair_options o = {.budget = budget,
+                                          .goal = a->k->bounds.any_width,
+                                          .patience = 200,
+                                          .seed = a->k->o->seed,
                                           .relaxed = a->k->o->relaxed};
     memcpy(a->s->slot, a->best->slot, a->m->n * sizeof *a->s->slot);
     a->s->horizon = a->best->horizon;
@@ -306,8 +325,9 @@ static void try_repair(struct attempt *a, uint64_t budget) {
 static void attempt_begin(struct attempt *a, struct search *k, enum exch_width width,
                           const uint16_t *pieces) {
     const uint32_t n_paired = choose_widths(k->p, width, k->paired);
-    *a = (struct attempt){.k = k, .m = exch_msgs_new(k->p, k->paired, pieces), .arena = arena_new()};
-    a->width = n_paired == 0 ? EXCH_WIDTH_ORDINARY
+    *a =
+        (struct attempt){.k = k, .m = exch_msgs_new(k->p, k->paired, pieces), .arena = arena_new()};
+    a->width = n_paired == 0                   ? EXCH_WIDTH_ORDINARY
                : n_paired == k->p->n_transfers ? EXCH_WIDTH_PAIRED
                                                : EXCH_WIDTH_ANY;
     a->s = exch_sched_new(a->arena, a->m);
@@ -350,8 +370,7 @@ static void try_one(struct search *k, enum exch_width width, enum exch_priority 
         if (a.dense && priority != EXCH_PRIORITY_GAP)
             exch_sched_dense(a.m, priority == EXCH_PRIORITY_FINISH ? &dense_sets[1] : &directional,
                              k->o->relaxed, a.s);
-        else if (a.repairable)
-            exch_sched_greedy(a.m, &greedy_sets[1].o, k->o->relaxed, a.s);
+        else if (a.repairable) exch_sched_greedy(a.m, &greedy_sets[1].o, k->o->relaxed, a.s);
         if (a.dense || a.repairable) made(&a, exch_priority_name(priority));
         if (a.dense || a.repairable) break;
         static_order(a.m, false, order); /* dependencies and moving sources: serial orders only */
@@ -416,8 +435,8 @@ static uint64_t default_budget(const struct exch_options *o) {
 static void search(struct search *k) {
     const struct exch_options *o = k->o;
     const bool pairs = choose_widths(k->p, EXCH_WIDTH_PAIRED, k->paired) > 0;
-    const enum exch_width first = pairs && o->width != EXCH_WIDTH_ORDINARY ? EXCH_WIDTH_PAIRED
-                                                                           : EXCH_WIDTH_ORDINARY;
+    const enum exch_width first =
+        pairs && o->width != EXCH_WIDTH_ORDINARY ? EXCH_WIDTH_PAIRED : EXCH_WIDTH_ORDINARY;
     const bool both = pairs && o->width == EXCH_WIDTH_ANY;
     if (o->priority != EXCH_PRIORITY_AUTO) {
         try_one(k, first, o->priority);
@@ -465,7 +484,8 @@ struct exch_result *exch_schedule(const struct exch_problem *p, const struct exc
 /* --- Pareto set --- */
 
 static int compare_bytes(const void *a, const void *b) {
-    const struct exch_result *x = *(struct exch_result *const *)a, *y = *(struct exch_result *const *)b;
+    const struct exch_result *x = *(struct exch_result *const *)a,
+                             *y = *(struct exch_result *const *)b;
     if (x->row_bytes_max != y->row_bytes_max) return x->row_bytes_max < y->row_bytes_max ? -1 : 1;
     return x->horizon < y->horizon ? -1 : x->horizon > y->horizon;
 }

@@ -1,6 +1,6 @@
-/* Serial generation: takes messages in a given order and puts each into the first slot that admits it, holes
- * included. The order is first made admissible: moving sources before fixed ones, predecessors before
- * their dependants. */
+/* Serial generation: takes messages in a given order and puts each into the first slot that admits
+ * it, holes included. The order is first made admissible: moving sources before fixed ones,
+ * predecessors before their dependants. */
 #include "exchange/exch_int.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m) {
 
 struct admit {
     const struct exch_msgs *m;
-    uint8_t *done;   /* by transfer: 0 no, 1 open, 2 placed */
+    uint8_t *done; /* by transfer: 0 no, 1 open, 2 placed */
     uint32_t *out, n;
 };
 

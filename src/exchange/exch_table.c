@@ -1,8 +1,10 @@
-/* Tables of rows: per tile, groups of phases whose rows are equal up to addresses share one stored row.
+/* Tables of rows: per tile, groups of phases whose rows are equal up to addresses share one stored
+ * row.
  *
- * Groups are found by a hash of the normalised row and confirmed word by word. A group shares if its row, with
- * 8 bytes of patch per differing word and phase, takes fewer bytes than separate rows and no phase needs more
- * than EXCH_TABLE_MAX_PATCHES words; otherwise equal rows inside it still share. */
+ * Groups are found by a hash of the normalised row and confirmed word by word. A group shares if
+ * its row, with 8 bytes of patch per differing word and phase, takes fewer bytes than separate rows
+ * and no phase needs more than EXCH_TABLE_MAX_PATCHES words; otherwise equal rows inside it still
+ * share. */
 #include "exchange/exch_int.h"
 
 #include <string.h>
@@ -18,9 +20,9 @@ struct table_work {
     const struct exch_result *const *phases;
     uint32_t n_phases;
     struct row *rows;
-    uint32_t *normal;  /* scratch: normalised words of the rows, one behind the other */
-    uint32_t *first;   /* [n_phases] of `normal` */
-    GArray *words; /* of the table */
+    uint32_t *normal; /* scratch: normalised words of the rows, one behind the other */
+    uint32_t *first;  /* [n_phases] of `normal` */
+    GArray *words;    /* of the table */
     uint32_t tile_start;
     struct exch_table *t;
 };
@@ -48,7 +50,9 @@ static void load_rows(struct table_work *k, uint32_t tile) {
     for (uint32_t i = 0; i < k->n_phases; i++) {
         const struct exch_result *r = k->phases[i];
         const uint32_t n = r->first_word[tile + 1] - r->first_word[tile];
-        k->rows[i] = (struct row){.words = r->words + r->first_word[tile], .n = n, .phase = i,
+        k->rows[i] = (struct row){.words = r->words + r->first_word[tile],
+                                  .n = n,
+                                  .phase = i,
                                   .group = i,
                                   .fixed = r->outgoing_base[tile] == EXCH_BASE_PATCHED};
         k->first[i] = at;
@@ -105,9 +109,9 @@ static void split_unprofitable(struct table_work *k, uint8_t *mark) {
             struct row *b = &k->rows[i];
             if (b->group != g) continue;
             uint32_t j = g;
-            while (j < i && (k->rows[j].group != j || k->rows[j].n != b->n ||
-                             k->rows[j].hash != b->hash ||
-                             memcmp(k->rows[j].words, b->words, 4 * (size_t)b->n) != 0))
+            while (j < i &&
+                   (k->rows[j].group != j || k->rows[j].n != b->n || k->rows[j].hash != b->hash ||
+                    memcmp(k->rows[j].words, b->words, 4 * (size_t)b->n) != 0))
                 j++;
             b->group = j;
         }
@@ -137,7 +141,8 @@ static void store(struct table_work *k, uint32_t tile) {
     g_free(at);
 }
 
-/* Patches are kept by (phase, tile) but made tile by tile: counted first, placed by a second pass. */
+/* Patches are kept by (phase, tile) but made tile by tile: counted first, placed by a second pass.
+ */
 static uint32_t patches_of(const struct table_work *k, uint32_t i, uint8_t *mark) {
     const struct row *row = &k->rows[i];
     if (row->n == 0 || members(k, row->group) < 2) return 0;
@@ -150,7 +155,8 @@ static void tile_groups(struct table_work *k, uint32_t tile, uint8_t *mark) {
     split_unprofitable(k, mark);
 }
 
-static uint32_t longest_row(const struct exch_result *const *phases, uint32_t n, uint32_t *ret_sum) {
+static uint32_t longest_row(const struct exch_result *const *phases, uint32_t n,
+                            uint32_t *ret_sum) {
     uint32_t most = 0;
     *ret_sum = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -179,13 +185,17 @@ struct exch_table *exch_table_new(const struct exch_result *const *phases, uint3
     struct arena *a = arena_new();
     struct exch_table *t = arena_new_array(a, struct exch_table, 1);
     const size_t cells = (size_t)n_phases * TARGET_N_TILES;
-    *t = (struct exch_table){.arena = a, .n_tiles = TARGET_N_TILES, .n_phases = n_phases,
+    *t = (struct exch_table){.arena = a,
+                             .n_tiles = TARGET_N_TILES,
+                             .n_phases = n_phases,
                              .first_word = arena_new_array(a, uint32_t, TARGET_N_TILES + 1),
                              .row = arena_new_array(a, uint32_t, cells + 1),
                              .first_patch = arena_new_array(a, uint32_t, cells + 1)};
     uint32_t sum;
     const uint32_t longest = longest_row(phases, n_phases, &sum);
-    struct table_work k = {.phases = phases, .n_phases = n_phases, .t = t,
+    struct table_work k = {.phases = phases,
+                           .n_phases = n_phases,
+                           .t = t,
                            .rows = g_new0(struct row, n_phases + 1),
                            .normal = g_new(uint32_t, sum + 1),
                            .first = g_new(uint32_t, n_phases + 1),
@@ -201,7 +211,8 @@ struct exch_table *exch_table_new(const struct exch_result *const *phases, uint3
             t->first_patch[(size_t)i * TARGET_N_TILES + tile + 1] = n;
             tile_patches[tile] += n;
         }
-        t->bytes_max = MAX(t->bytes_max, 4 * (k.words->len - k.tile_start) + 8 * tile_patches[tile]);
+        t->bytes_max =
+            MAX(t->bytes_max, 4 * (k.words->len - k.tile_start) + 8 * tile_patches[tile]);
     }
     t->first_word[TARGET_N_TILES] = k.words->len;
     t->words = arena_copy(a, k.words->data, 4 * (size_t)k.words->len);

@@ -1,5 +1,6 @@
-/* Random phases of every sort: scheduled, checked by decoding, executed by the fabric (all words delivered, nothing
- * else, no fault, equal horizons), replayed from their recipe, mutated. Seed printed and accepted by --seed. */
+/* Random phases of every sort: scheduled, checked by decoding, executed by the fabric (all words
+ * delivered, nothing else, no fault, equal horizons), replayed from their recipe, mutated. Seed
+ * printed and accepted by --seed. */
 #include "cli/exch_verify.c"
 
 #include "exchange/exch_int.h"
@@ -10,7 +11,9 @@ struct gen {
     GRand *rand;
     uint32_t tiles, next[TARGET_N_TILES], source[TARGET_N_TILES];
 };
-static uint32_t draw(struct gen *g, uint32_t n) { return (uint32_t)g_rand_int_range(g->rand, 0, (gint32)n); }
+static uint32_t draw(struct gen *g, uint32_t n) {
+    return (uint32_t)g_rand_int_range(g->rand, 0, (gint32)n);
+}
 
 enum sort { UNICAST, MULTICAST, PAIRED, MIXED, LOOPBACK, MOVING, HOSTILE, DEPENDENT, N_SORTS };
 
@@ -21,7 +24,8 @@ static uint32_t take(uint32_t *next, uint32_t bytes) {
 }
 
 /* Distinct recipients other than the sender; whole pairs if asked. */
-static void recipients(struct gen *g, GArray *out, uint32_t src, uint32_t n, bool pairs, bool self) {
+static void recipients(struct gen *g, GArray *out, uint32_t src, uint32_t n, bool pairs,
+                       bool self) {
     bool used[TARGET_N_TILES] = {false};
     used[src] = true;
     if (pairs) used[src ^ 1] = true;
@@ -55,7 +59,8 @@ static struct exch_problem *make(struct gen *g, enum sort sort, uint32_t n) {
     }
     for (uint32_t k = 0; k < n; k++) {
         const bool pairs = sort == PAIRED || ((sort == MIXED || hostile) && draw(g, 3) == 0);
-        const uint32_t src = draw(g, g->tiles), words = 2 * (1 + draw(g, draw(g, 4) == 0 ? 400 : 40));
+        const uint32_t src = draw(g, g->tiles),
+                       words = 2 * (1 + draw(g, draw(g, 4) == 0 ? 400 : 40));
         recipients(g, to, src, sort == UNICAST ? 1 : 1 + draw(g, 6), pairs,
                    (sort == LOOPBACK || sort == MIXED) && draw(g, 3) == 0);
         if (to->len == 0 || (to->len == 1 && g_array_index(to, uint32_t, 0) == src)) continue;
@@ -67,7 +72,8 @@ static struct exch_problem *make(struct gen *g, enum sort sort, uint32_t n) {
         for (uint32_t r = 0; r < to->len; r++) {
             const uint32_t t = g_array_index(to, uint32_t, r);
             p->recipient_tile[p->n_recipients] = (uint16_t)t;
-            p->recipient_address[p->n_recipients++] = take(hostile ? &g->source[t] : &g->next[t], 4 * words);
+            p->recipient_address[p->n_recipients++] =
+                take(hostile ? &g->source[t] : &g->next[t], 4 * words);
         }
         x++;
     }
@@ -93,7 +99,8 @@ static void verify(struct fabric *f, const struct exch_problem *p, const struct 
     g_assert_cmpuint(r->horizon, >=, r->bounds.any_width);
     for (uint32_t it = 0; it < MAX(p->n_iterations, 1u); it += 2) {
         bool patched = false; /* patched sends hold the addresses of iteration 0 */
-        for (uint32_t t = 0; t < r->n_tiles; t++) patched |= r->outgoing_base[t] == EXCH_BASE_PATCHED;
+        for (uint32_t t = 0; t < r->n_tiles; t++)
+            patched |= r->outgoing_base[t] == EXCH_BASE_PATCHED;
         if (patched && it > 0) break;
         struct exch_verdict v;
         exch_verify(f, p, r, it, &v);
@@ -130,7 +137,9 @@ static void run_sort(gconstpointer data) {
         const bool ok = exch_problem_check(p, &error);
         g_assert_no_error(error);
         g_assert_true(ok);
-        const struct exch_options o = {.effort = EXCH_EFFORT_QUICK, .budget = 200000, .seed = round,
+        const struct exch_options o = {.effort = EXCH_EFFORT_QUICK,
+                                       .budget = 200000,
+                                       .seed = round,
                                        .relaxed = round % 10 == 9};
         struct exch_result *r = exch_schedule(p, &o, NULL);
         g_assert_nonnull(r);
@@ -171,7 +180,8 @@ static void test_mutations(void) {
         exch_problem_free(p);
     }
     g_test_message("%u of %u changed words caught", caught, tried);
-    /* A few bits do nothing: a further direction, a multiplexer on an idle bus in a gap, a format between two. */
+    /* A few bits do nothing: a further direction, a multiplexer on an idle bus in a gap, a format
+     * between two. */
     g_assert_cmpuint(caught * 100, >=, tried * 97);
     g_rand_free(g.rand);
 }
@@ -227,8 +237,8 @@ static void test_table(void) {
 
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
-    static const char *const names[N_SORTS] = {"unicast", "multicast", "paired", "mixed",
-                                               "loopback", "moving", "hostile", "dependent"};
+    static const char *const names[N_SORTS] = {"unicast",  "multicast", "paired",  "mixed",
+                                               "loopback", "moving",    "hostile", "dependent"};
     for (int s = 0; s < N_SORTS; s++) {
         char *path = g_strdup_printf("/exchange/random/%s", names[s]);
         g_test_add_data_func(path, GINT_TO_POINTER(s), run_sort);

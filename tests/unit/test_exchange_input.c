@@ -1,4 +1,5 @@
-/* Bad problems are refused with their diagnostic; problem files round-trip and damaged ones are refused. */
+/* Bad problems are refused with their diagnostic; problem files round-trip and damaged ones are
+ * refused. */
 #include "exchange/exch.h"
 
 #include <glib/gstdio.h>
@@ -7,7 +8,8 @@
 static struct exch_problem *good(void) {
     struct exch_problem *p = exch_problem_new(2, 3);
     static const uint16_t source[] = {0, 4}, tile[] = {2, 3, 8};
-    static const uint32_t at[] = {0x90000, 0x90000, 0x90000}, from[] = {0x50000, 0x50000}, first[] = {0, 2, 3};
+    static const uint32_t at[] = {0x90000, 0x90000, 0x90000}, from[] = {0x50000, 0x50000},
+                          first[] = {0, 2, 3};
     memcpy(p->source_tile, source, sizeof source);
     memcpy(p->recipient_tile, tile, sizeof tile);
     memcpy(p->recipient_address, at, sizeof at);
@@ -128,7 +130,9 @@ static bool equal(const struct exch_problem *a, const struct exch_problem *b) {
     return exch_problem_key(a) == exch_problem_key(b) && exch_problem_crc(a) == exch_problem_crc(b);
 }
 
-static char *in_folder(const char *folder, const char *name) { return g_build_filename(folder, name, NULL); }
+static char *in_folder(const char *folder, const char *name) {
+    return g_build_filename(folder, name, NULL);
+}
 
 static void test_files(void) {
     char *folder = g_dir_make_tmp("exch-XXXXXX", NULL);

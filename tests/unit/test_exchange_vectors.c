@@ -1,5 +1,6 @@
-/* The published vectors: topology-free composed rows (exchange 11.2), random phases F1 and F3 (11.3), the base
- * switch C23, check values of the synthetic kinds (16.4), messages that never fit (12.3). */
+/* The published vectors: topology-free composed rows (exchange 11.2), random phases F1 and F3
+ * (11.3), the base switch C23, check values of the synthetic kinds (16.4), messages that never fit
+ * (12.3). */
 #include "exchange/exch_int.h"
 
 #include <stdio.h>
@@ -54,7 +55,8 @@ static void compare_rows(const struct vector *v, const uint32_t *words, const ui
         uint32_t k = first[tile];
         unsigned word;
         for (at += used; sscanf(at, "%x%n", &word, &used) == 1; at += used, k++) {
-            if (words[k] != word) g_test_message("%s tile %u word %u", v->name, tile, k - first[tile]);
+            if (words[k] != word)
+                g_test_message("%s tile %u word %u", v->name, tile, k - first[tile]);
             g_assert_cmphex(words[k], ==, word);
         }
         g_assert_cmpuint(k, ==, first[tile + 1]);
@@ -109,7 +111,8 @@ static bool is_new(const struct exch_problem *p, uint32_t x, uint32_t t) {
     return true;
 }
 
-static struct exch_problem *random_phase(uint32_t seed, uint32_t n_draws, bool mixed, uint8_t *paired) {
+static struct exch_problem *random_phase(uint32_t seed, uint32_t n_draws, bool mixed,
+                                         uint8_t *paired) {
     struct lcg g = {seed};
     struct exch_problem *p = exch_problem_new(n_draws, 8 * n_draws);
     uint32_t next[T], x = 0;
@@ -158,7 +161,8 @@ static void test_random_phases(void) {
     static const struct {
         uint32_t seed, n, kept, horizon, words, crc;
         bool mixed;
-    } cases[] = {{1, 150, 148, 2443, 1281, 0xaaada4b4, false}, {11, 120, 119, 3383, 1338, 0x698cacba, true}};
+    } cases[] = {{1, 150, 148, 2443, 1281, 0xaaada4b4, false},
+                 {11, 120, 119, 3383, 1338, 0x698cacba, true}};
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         uint8_t paired[256] = {0};
         struct exch_problem *p = random_phase(cases[i].seed, cases[i].n, cases[i].mixed, paired);
@@ -178,9 +182,10 @@ static void test_random_phases(void) {
 static void test_base_switch(void) {
     struct exch_row_writer w = {g_array_new(FALSE, FALSE, 4),
                                 g_array_new(FALSE, FALSE, sizeof(struct exch_site)), 0, false};
-    const struct exch_send sends[] = {{.slot = 31, .items = 16, .address = 0x65000, .sctl = 1, .moving = true},
-                                      {.slot = 47, .items = TARGET_EXCH_PUT_SLOTS},
-                                      {.slot = 60, .items = 16, .address = 0x65000, .sctl = 1}};
+    const struct exch_send sends[] = {
+        {.slot = 31, .items = 16, .address = 0x65000, .sctl = 1, .moving = true},
+        {.slot = 47, .items = TARGET_EXCH_PUT_SLOTS},
+        {.slot = 60, .items = 16, .address = 0x65000, .sctl = 1}};
     g_assert_true(exch_encode_row(&w, sends, 3, NULL, 0, 76));
     static const uint32_t expected[] = {0x40a0001e, 0x79eca001, 0x43f080a7, 0x79eca001, 0x43a00000};
     g_assert_cmpuint(w.words->len, ==, 5);
@@ -194,11 +199,11 @@ static void test_kinds(void) {
         const char *kind;
         uint32_t n, endpoints, crc;
     } cases[] = {
-        {"syn-100k", 100096, 100096, 0x2b677b33}, {"syn-v34", 586368, 586368, 0x1fa86d83},
-        {"syn-v34x", 586368, 586368, 0xfb5ff634}, {"syn-1m", 1172736, 1172736, 0x0a83f73c},
+        {"syn-100k", 100096, 100096, 0x2b677b33},  {"syn-v34", 586368, 586368, 0x1fa86d83},
+        {"syn-v34x", 586368, 586368, 0xfb5ff634},  {"syn-1m", 1172736, 1172736, 0x0a83f73c},
         {"syn-1mx", 1172736, 1172736, 0x5f9f2d5b}, {"syn-m3", 155880, 155880, 0x3d23fd98},
-        {"syn-a", 60000, 60000, 0xddb668b9}, {"syn-a-gather", 60000, 60000, 0xb8b1b78f},
-        {"syn-a2w", 60000, 60000, 0x552d4649}, {"syn-m0", 807, 1614, 0xae45d249},
+        {"syn-a", 60000, 60000, 0xddb668b9},       {"syn-a-gather", 60000, 60000, 0xb8b1b78f},
+        {"syn-a2w", 60000, 60000, 0x552d4649},     {"syn-m0", 807, 1614, 0xae45d249},
         {"syn-h2", 5562, 118812, 0xfd7309dd},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
