@@ -146,7 +146,11 @@ uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_
         const struct program_value home = spread_home(b, want, rows);
         from = (struct held){build_source(b, value, &home), program_map_identity(), false};
     }
-    if (spread) {
+    if (from.value != PROGRAM_NONE && want->batch == 1 && is_identity(&from.map) &&
+        b->p->values[from.value].batch > 1) { /* one matrix per batch index, read as rows */
+        from.map.inner[1] = b->p->values[from.value].rows;
+        from.map.outer_to[1][0] = 1;
+    } else if (spread) {
         from.map.inner[1] = rows;
         from.map.outer_to[1][1] = 0;
     }
@@ -154,6 +158,19 @@ uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_
     if (is_identity(&from.map) && same_layout(&v->layout, &want->layout) && v->rows == want->rows &&
         v->cols == want->cols)
         return from.value;
+    return build_copy(b, op, "gather", &from, want);
+}
+
+uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32_t graph_value,
+                              const struct program_value *want) {
+    struct held from = b->held[resolve(b, graph_value)];
+    const struct program_value *v = &b->p->values[from.value];
+    if (want->batch > 1 && v->batch == 1 && is_identity(&from.map)) /* held with its axes flattened */
+        from.map.inner_to[0][1] = (int32_t)want->rows, from.map.inner_to[0][0] = 0;
+    else if (want->batch == 1 && v->batch > 1 && is_identity(&from.map)) {
+        from.map.inner[1] = v->rows;
+        from.map.outer_to[1][0] = 1;
+    }
     return build_copy(b, op, "gather", &from, want);
 }
 
@@ -345,6 +362,7 @@ static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
     const uint32_t number = (uint32_t)(op - b->g->ops);
     switch (op->kind) {
     case GRAPH_GEMM:
+        if (b->order->gemm_of[number] == PROGRAM_NONE) return build_batched(b, op);
         for (uint32_t i = b->order->gemm_of[number];
              i < b->order->n_gemms && b->order->gemms[i].op == number; i++)
             if (!build_gemm(b, &b->order->gemms[i], &b->chosen[i])) return false;

@@ -57,6 +57,11 @@ uint32_t build_compute(struct build *b, const struct program_op *op, const struc
 uint32_t build_spread(struct build *b, uint32_t graph_value, const struct program_value *like);
 uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
 bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
+/* A product outside the search. */
+bool build_batched(struct build *b, const struct graph_op *op);
+/* A computed value as want->batch matrices of want->rows rows (those of the value's leading axes). */
+uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32_t graph_value,
+                              const struct program_value *want);
 bool build_attention(struct build *b, const struct graph_op *op);
 
 #endif

@@ -208,11 +208,12 @@ static bool find_gemm(struct find *f, uint32_t at) {
     const struct graph *g = f->g;
     const struct graph_op *op = &g->ops[f->p->ops[at]];
     const struct graph_value *left = &g->values[op->operands[0]], *right = &g->values[op->operands[1]];
-    if (leading(&right->shape) != 1)
-        return plan_refuse(op, "a right operand with leading axes is not supported yet", f->error);
-    if (!is_parameter(g, op->operands[1]))
-        return plan_refuse(op, "a computed right operand is not supported yet", f->error);
-    if (op->attrs.transpose_left) return plan_refuse(op, "transpose_left is not supported yet", f->error);
+    if (leading(&right->shape) != 1 || !is_parameter(g, op->operands[1]) || op->attrs.transpose_left) {
+        for (uint32_t i = 0; i < f->o->n_constraints; i++)
+            if (f->o->constraints[i].op == at)
+                return plan_refuse(op, "constraints are for products with one parameter", f->error);
+        return true; /* build_batched */
+    }
     struct plan_gemm *m = &f->p->gemms[f->p->n_gemms];
     *m = (struct plan_gemm){.g = g, .op = f->p->ops[at], .left = op->operands[0],
                             .right = op->operands[1], .transpose_right = op->attrs.transpose_right,

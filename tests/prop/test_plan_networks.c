@@ -212,6 +212,42 @@ static void test_small_vit(void) {
     }
 }
 
+/* Batched products with every transposition, of host tensors and computed ones. */
+static void test_batched(void) {
+    static const uint32_t TILES[] = {1, 3, 7, 16, 64};
+    const char *one = g_getenv("SEED");
+    const uint64_t first = one ? g_ascii_strtoull(one, NULL, 10) : 1;
+    for (uint64_t seed = first; seed < first + (one ? 1 : 60); seed++) {
+        g_test_message("SEED=%" G_GUINT64_FORMAT, seed);
+        state = seed << 16;
+        const uint32_t batch = 1 + roll(5), m = 1 + roll(40), k = 2 * (1 + roll(30)), n = 1 + roll(70);
+        const uint32_t ta = roll(2), tb = roll(2), computed = roll(2);
+        GString *text = g_string_new("graph b\n");
+        g_string_append_printf(text, "%%a = input [%u, %u, %u] fill normal 1 0\n", batch,
+                               ta && !computed ? k : m, ta && !computed ? m : k);
+        if (computed) /* both operands computed: a w, then times b^T computed */
+            g_string_append_printf(text,
+                                   "%%u = parameter [%u, %u] fill normal 0.2 0\n"
+                                   "%%c = input [%u, %u, %u] fill normal 1 0\n"
+                                   "%%p = gemm %%a, %%u\n%%q = gemm %%c, %%u\n"
+                                   "%%y = gemm %%p, %%q transpose_right\noutput %%y\n",
+                                   k, k, batch, n, k);
+        else
+            g_string_append_printf(text,
+                                   "%%c = %s [%u, %u, %u] fill normal 0.3 0\n"
+                                   "%%y = gemm %%a, %%c%s%s\n%%z = gelu %%y\noutput %%z\n",
+                                   roll(2) ? "input" : "parameter", batch, tb ? n : k, tb ? k : n,
+                                   ta ? " transpose_left" : "", tb ? " transpose_right" : "");
+        struct graph *g = parse(text->str);
+        g_string_free(text, TRUE);
+        struct plan_options o;
+        plan_options_defaults(&o);
+        o.n_tiles = TILES[roll(ARRAY_LEN(TILES))];
+        check(g, &o, (struct limits){0.04f, 0.01f});
+        graph_free(g);
+    }
+}
+
 static void test_file(void) {
     char *text = NULL;
     g_assert_true(g_file_get_contents(g_getenv("GRAPH"), &text, NULL, NULL));
@@ -230,6 +266,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/plan/attention_smoke", test_attention_smoke);
     g_test_add_func("/plan/random_attention", test_random_attention);
     g_test_add_func("/plan/small_vit", test_small_vit);
+    g_test_add_func("/plan/batched", test_batched);
     if (g_getenv("GRAPH")) g_test_add_func("/plan/file", test_file);
     return g_test_run();
 }
