@@ -70,6 +70,36 @@ struct profile_shares {
 void profile_shares(const struct profile *p, struct profile_shares *ret);
 void profile_print(const struct profile *p, GString *out);
 void profile_json(const struct profile *p, GString *out);
+/* One line or object per phase: arrivals and what came behind them (runtime 6.5). */
+void profile_barriers_print(const struct profile *p, GString *out);
+void profile_barriers_json(const struct profile *p, GString *out);
+
+/* --- Queries (runtime 6.3): sums over the intervals that pass every filter --- */
+
+enum profile_group { PROFILE_BY_KIND, PROFILE_BY_KERNEL, PROFILE_BY_OPERATION, PROFILE_BY_STEP,
+                     PROFILE_BY_TILE, PROFILE_N_GROUPS };
+enum profile_sort { PROFILE_SORT_TIMELINE, PROFILE_SORT_WORK, PROFILE_SORT_LONGEST,
+                    PROFILE_SORT_SAMPLES, PROFILE_SORT_NAME, PROFILE_N_SORTS };
+/* Names on the command line: "kind", ...; "phase-cycles", ... Return the number of names when there
+ * is none such. */
+enum profile_group profile_group_find(const char *name);
+enum profile_sort profile_sort_find(const char *name);
+
+struct profile_query {
+    int32_t kind;          /* enum profile_kind, or -1 */
+    const char *kernel;    /* exact, or NULL */
+    const char *operation; /* part of the name, or NULL */
+    const uint32_t *tiles, *steps; /* NULL: all */
+    uint32_t n_tiles, n_steps;
+    int64_t at; /* active at this cycle (start <= at < end), or -1 */
+    enum profile_group group;
+    enum profile_sort sort;
+    uint32_t limit;   /* groups, 0 = all */
+    uint32_t samples; /* longest intervals to list */
+};
+void profile_query_print(const struct profile *p, const struct profile_query *q, GString *out);
+void profile_query_json(const struct profile *p, const struct profile_query *q, GString *out);
+
 /* A self-contained page. */
 bool profile_page_write(const struct profile *p, const char *path, GError **error);
 

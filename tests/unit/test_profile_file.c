@@ -144,11 +144,43 @@ static void test_page(void) {
     g_free(page);
 }
 
+static void expect_in(const GString *s, const char *part) {
+    if (strstr(s->str, part) == NULL) g_error("'%s' is not in:\n%s", part, s->str);
+}
+
+static void test_query(void) {
+    struct profile *p = small_profile();
+    GString *s = g_string_new(NULL);
+    struct profile_query q = {.kind = -1, .at = -1, .group = PROFILE_BY_KIND, .samples = 1};
+    profile_query_json(p, &q, s);
+    /* Exchange: [0, 400), [100, 400), [0, 350): a union of 400, a sum of 1,050. */
+    expect_in(s, "{\"name\":\"exchange\",\"samples\":3,\"tiles\":3,\"steps\":1,"
+                 "\"timelineCycles\":400,\"workCycles\":1050,\"medianCycles\":350,"
+                 "\"p95Cycles\":350,\"maximumCycles\":400,\"firstOffset\":0,\"lastOffset\":400}");
+    expect_in(s, "{\"name\":\"compute\",\"samples\":2,\"tiles\":2,\"steps\":1,"
+                 "\"timelineCycles\":600,\"workCycles\":1100");
+    expect_in(s, "\"samples\":[{\"tile\":0,\"offset\":400,\"cycles\":600,\"step\":1,");
+    g_string_truncate(s, 0);
+    q = (struct profile_query){.kind = PROFILE_COMPUTE, .at = 950, .group = PROFILE_BY_TILE};
+    profile_query_json(p, &q, s);
+    expect_in(s, "\"matchedSampleCount\":1,");
+    expect_in(s, "\"name\":\"tile 0\"");
+    g_string_truncate(s, 0);
+    profile_barriers_json(p, s);
+    g_assert_cmpstr(s->str, ==,
+                    "[{\"phase\":0,\"step\":0,\"firstEntry\":0,\"lastEntry\":100,"
+                    "\"lastExit\":400,\"lastArrivingTile\":1,\"arrivalSpreadCycles\":100,"
+                    "\"afterLastArrivalCycles\":300,\"scheduledEventCycles\":200}]\n");
+    g_string_free(s, true);
+    profile_free(p);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/profile/round_trip", test_round_trip);
     g_test_add_func("/profile/damage", test_damage);
     g_test_add_func("/profile/resealed", test_resealed);
     g_test_add_func("/profile/page", test_page);
+    g_test_add_func("/profile/query", test_query);
     return g_test_run();
 }
