@@ -183,17 +183,13 @@ static void to_f32_plain(size_t n, const uint16_t *h, float *ret_v) {
 #include <cpuid.h>
 #include <immintrin.h>
 
-/* Not every compiler knows the feature by name. */
-static bool has_f16c(void) {
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
-}
-
-static bool machine_converts(void) {
+bool num_machine_f16(void) {
     static int known = -1; /* the same value whoever writes it first */
     if (known < 0) {
+        uint32_t a, b, c, d;
         __builtin_cpu_init();
-        known = __builtin_cpu_supports("avx") && has_f16c();
+        const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+        known = f16c && __builtin_cpu_supports("avx");
     }
     return known;
 }
@@ -231,14 +227,15 @@ __attribute__((target("avx,f16c"))) static void to_f32_f16c(size_t n, const uint
 }
 
 void num_f16_from_f32_n(size_t n, const float *v, uint16_t *ret_h) {
-    (machine_converts() ? from_f32_f16c : from_f32_plain)(n, v, ret_h);
+    (num_machine_f16() ? from_f32_f16c : from_f32_plain)(n, v, ret_h);
 }
 void num_f16_to_f32_n(size_t n, const uint16_t *h, float *ret_v) {
-    (machine_converts() ? to_f32_f16c : to_f32_plain)(n, h, ret_v);
+    (num_machine_f16() ? to_f32_f16c : to_f32_plain)(n, h, ret_v);
 }
 
 #else
 
+bool num_machine_f16(void) { return false; }
 void num_f16_from_f32_n(size_t n, const float *v, uint16_t *ret_h) { from_f32_plain(n, v, ret_h); }
 void num_f16_to_f32_n(size_t n, const uint16_t *h, float *ret_v) { to_f32_plain(n, h, ret_v); }
 

@@ -90,6 +90,8 @@ double num_integral(double v, enum num_round round);
 void num_prng_seed(uint32_t seed, uint64_t ret_state[2]); /* as a write of $PRNG_SEED */
 uint64_t num_prng_next(uint64_t state[2]);
 
+/* Whether the machine converts between F16 and F32 itself (x86: AVX and F16C). */
+bool num_machine_f16(void);
 /* Whole arrays, nearest even, saturating. */
 void num_f16_from_f32_n(size_t n, const float *v, uint16_t *ret_h);
 void num_f16_to_f32_n(size_t n, const uint16_t *h, float *ret_v);

@@ -1,26 +1,20 @@
 /* F16 lanes through the F32 conversions of x86 (F16C). Other machines have the scalar code alone. */
 #include "tile/tile_vec.h"
 
+#include "numeric/num_format.h"
 #include "tile/tile.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 
 #define VEC __attribute__((target("avx2,f16c,fma")))
-
-/* Not every compiler knows the feature by name. */
-static bool has_f16c(void) {
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
-}
 
 enum tile_simd tile_simd_best(void) {
     static int best = -1; /* the same value whoever writes it first */
     if (best < 0) {
         __builtin_cpu_init();
         const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          has_f16c();
+                          num_machine_f16();
         const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                             __builtin_cpu_supports("avx512dq") &&
                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
