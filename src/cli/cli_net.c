@@ -6,8 +6,10 @@
 #include "target/target.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void cli_net_defaults(struct cli_net *n) {
     *n = (struct cli_net){.tiles = TARGET_N_TILES, .seed = 1, .finalists = 3};
@@ -156,6 +158,10 @@ void cli_net_clear(struct cli_net *n) {
     g_strfreev(n->constraints);
 }
 
+void cli_stage(const char *text) {
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "ipu-stack: %s\n", text);
+}
+
 /* --- Compiling --- */
 
 static bool plan_options(const struct cli_net *n, struct plan_options *o,
@@ -222,12 +228,14 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
                          struct cli_built *ret, bool *ret_more, GError **error) {
     struct plan_result plan;
     *ret_more = false;
+    cli_stage("planning");
     const enum plan_status status = plan_graph(n->graph, o, &plan, error);
     if (status == PLAN_ERROR) return false;
     if (status == PLAN_INFEASIBLE) {
         if (ret->report == NULL) infeasible_plan(&plan.infeasible, ret);
         return true;
     }
+    cli_stage("placing, scheduling and emitting");
     char *text = plan_text(&plan);
     struct tile_graph *g = NULL;
     const struct compile_options c = {.sample = n->sample, .effort = EXCH_EFFORT_NORMAL,

@@ -52,6 +52,9 @@ uint8_t *cli_net_fill(const struct cli_net *n, uint32_t value, const struct pack
 void cli_decode(const struct package_binding *b, const uint8_t *stored, uint64_t n, float *ret);
 void cli_encode(const struct package_binding *b, const float *values, uint64_t n, uint8_t *ret);
 
+/* Says on a terminal what goes on; silent in a pipe. */
+void cli_stage(const char *text);
+
 /* --- Tensors of the user --- */
 
 /* Sets every binding of these kinds (bits of tg_binding_kind) that the file holds, and every one of

@@ -328,6 +328,7 @@ static bool through_file(struct e2e *e, GError **error) {
 }
 
 static bool run_model(struct e2e *e, GError **error) {
+    cli_stage("running on the device model");
     const gint64 start = g_get_monotonic_time();
     const bool ok = session_run(e->session, error);
     e->run_seconds = (double)(g_get_monotonic_time() - start) / 1e6;
@@ -347,6 +348,7 @@ static int device_fault(const struct e2e *e, GError *error) {
 static int finish(struct e2e *e) {
     GError *error = NULL;
     struct profile *profile = NULL;
+    cli_stage("comparing with the reference");
     bool ok = check(e, &error);
     if (ok && !e->no_profile) ok = (profile = profile_from_session(e->session, &error)) != NULL;
     if (ok && e->profile != NULL) ok = profile_write(profile, e->profile, &error);

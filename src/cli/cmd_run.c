@@ -55,6 +55,7 @@ static void print_run(const struct session *s, double seconds, bool json) {
 static int run_session(struct session *s, const struct run_options *o) {
     GError *error = NULL;
     if (!give_tensors(s, o, &error)) return cli_fail("run", error);
+    cli_stage("running on the device model");
     const gint64 start = g_get_monotonic_time();
     if (!session_run(s, &error)) {
         GString *text = g_string_new(NULL);
