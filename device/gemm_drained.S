@@ -281,3 +281,143 @@ GEMM_DRAINED_ENTRY f8, init, il
 GEMM_DRAINED_ENTRY f8, init, std
 GEMM_DRAINED_ENTRY f8, acc, il
 GEMM_DRAINED_ENTRY f8, acc, std
+
+// F32 products: left A8 [K / 8][R][8] of floats, right panels of 8 x 16 floats (512 bytes, column after
+// column), out [C / 16][R][16] of floats. Entries gemm_drained_f32_{init,acc}_{il,std}; every operand may
+// stand in either region (64-bit accesses only) but the right operand of il.
+// Slots of a launch of n rows: init 20 n + 26, acc 20 n + 30 (one row: 43); none 2.
+// Numerics: acc = acc + x * w, rounded once per product, k ascending.
+//
+// Worker registers beside those above: m0 n - 1, m1 n - 2, m4 left, m5 partials, m8 results running
+// a0:1 two left values, a4:5 partial pair, a2:3 and a6:7 results
+.macro F32_TWO load, store, p, q
+    { ld64step $a0:1, $m15, $m4+=, 1 ; fnop }
+    .if \load
+    { ld64step $a4:5, $m15, $m5+=, 1 ; fnop }
+    { ld64step $a4:5, $m15, $m5+=, 1 ; f32sisov2amp $a6:7, $a0, $a4:5, TAMP_F32_E4_P\p }
+    .else
+    { nop ; f32sisov2amp $a6:7, $a0, $azeros, TAMP_F32_E4_P\p }
+    .endif
+    .if \load
+    .if \store
+    { st64step $a6:7, $m15, $m8+=, 1 ; f32sisov2amp $a2:3, $a1, $a4:5, TAMP_F32_E4_P\q }
+    .else
+    { nop ; f32sisov2amp $a2:3, $a1, $a4:5, TAMP_F32_E4_P\q }
+    .endif
+    .else
+    .if \store
+    { st64step $a6:7, $m15, $m8+=, 1 ; f32sisov2amp $a2:3, $a1, $azeros, TAMP_F32_E4_P\q }
+    .else
+    { nop ; f32sisov2amp $a2:3, $a1, $azeros, TAMP_F32_E4_P\q }
+    .endif
+    .endif
+    .if \store
+    { st64step $a2:3, $m15, $m8+=, 1 ; fnop }
+    .endif
+.endm
+.macro F32_ROW load, store
+    F32_TWO \load, \store, 0, 1
+    F32_TWO \load, \store, 2, 3
+    F32_TWO \load, \store, 4, 5
+    F32_TWO \load, \store, 6, 7
+.endm
+.macro F32_FILL p
+    { ld64step $a4:5, $m15, $m5+=, 1 ; f32sisov2amp $a6:7, $azero, $a4:5, TAMP_F32_E4_P\p }
+.endm
+.macro F32_DRAIN p
+    { st64step $a6:7, $m15, $m8+=, 1 ; f32sisov2amp $a6:7, $azero, $azeros, TAMP_F32_E4_P\p }
+.endm
+
+    KERNEL_SECTION gemm_drained_workers_f32
+    .worker
+gemm_drained_f32_setup:
+    get $m11, $WSR
+    and $m11, $m11, 7
+    ld32 $m10, ARG(3)
+    setzi $m9, SIXTH
+    mul $m9, $m9, $m10
+    mul $m8, $m9, $m11
+    add $m9, $m9, $m8
+    shr $m8, $m8, SIXTH_SHIFT
+    { shr $m9, $m9, SIXTH_SHIFT ; setzi $a0, ZAACC }
+    { sub $m0, $m9, $m8 ; uput $FP_CLR, $a0 }
+    shl $m8, $m8, 5
+    shl $m7, $m10, 5
+    ld32 $m3, ARG(1)
+    add $m3, $m3, $m8
+    ld32 $m6, ARG(0)
+    add $m6, $m6, $m8
+    add $m6, $m6, $m8
+    ld32 $m9, ARG(4)
+    mul $m9, $m9, $m7
+    sub $m9, $m15, $m9
+    setzi $m2, gemm_drained_f32_idle
+    setzi $m10, gemm_drained_f32_idle
+    brz $m0, gemm_drained_f32_go
+    setzi $m2, gemm_drained_f32_acc_body
+    setzi $m10, gemm_drained_f32_init_body
+    add $m1, $m0, -2
+    add $m0, $m0, -1
+gemm_drained_f32_go:
+    ld32 $m11, ARG(2)
+    br $m11
+gemm_drained_f32_acc_column:
+    add $m3, $m3, $m9
+    add $m6, $m6, $m7
+    add $m6, $m6, $m7
+gemm_drained_f32_acc:
+    br $m2
+gemm_drained_f32_init_column:
+    add $m3, $m3, $m9
+    add $m6, $m6, $m7
+    add $m6, $m6, $m7
+gemm_drained_f32_init:
+    br $m10
+gemm_drained_f32_idle:
+    exitz $m15
+    .align 8
+gemm_drained_f32_acc_body:
+    { mov $m5, $m6 ; fnop }
+    { ld64step $a4:5, $m15, $m5+=, 1 ; fnop }
+    F32_FILL 0
+    F32_FILL 1
+    F32_FILL 2
+    F32_FILL 3
+    F32_FILL 4
+    F32_FILL 5
+    F32_FILL 6
+    { mov $m4, $m3 ; f32sisov2amp $a6:7, $azero, $a4:5, TAMP_F32_E4_P7 }
+    { mov $m8, $m6 ; fnop }
+    brz $m0, gemm_drained_f32_acc_one
+    nop
+    F32_ROW 1, 0
+    { rpt $m1, 19 ; fnop }
+    F32_ROW 1, 1
+    F32_ROW 0, 1
+    bri gemm_drained_f32_drain
+    nop
+gemm_drained_f32_init_body:
+    { mov $m4, $m3 ; fnop }
+    { mov $m8, $m6 ; fnop }
+    F32_ROW 0, 0
+    { rpt $m0, 15 ; fnop }
+    F32_ROW 0, 1
+gemm_drained_f32_drain:
+    { add $m3, $m3, $m7 ; f32sisov2amp $a6:7, $azero, $azeros, TAMP_F32_E4_P0 }
+    F32_DRAIN 1
+    F32_DRAIN 2
+    F32_DRAIN 3
+    F32_DRAIN 4
+    F32_DRAIN 5
+    F32_DRAIN 6
+    F32_DRAIN 7
+    st64step $a6:7, $m15, $m8+=, 1
+    exitz $m15
+gemm_drained_f32_acc_one:
+    F32_ROW 0, 0
+    bri gemm_drained_f32_drain
+
+GEMM_DRAINED_ENTRY f32, init, il
+GEMM_DRAINED_ENTRY f32, init, std
+GEMM_DRAINED_ENTRY f32, acc, il
+GEMM_DRAINED_ENTRY f32, acc, std

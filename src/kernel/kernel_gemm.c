@@ -21,22 +21,29 @@ enum {
 
 struct gemm_shape {
     uint32_t rows, groups, columns;
-    bool accumulate, interleaved, f8, stream;
+    bool accumulate, interleaved, f8, f32, stream;
 };
+
+/* K values of a coefficient group: 512 bytes over 16 columns. */
+static uint32_t gemm_k_width(const struct kernel_spec *spec) {
+    if (spec->kernel == KERNEL_GEMM_F32) return 8;
+    return spec->kernel == KERNEL_GEMM_F8 ? 32 : 16;
+}
 
 static struct gemm_shape gemm_shape(const struct kernel_spec *spec) {
     struct gemm_shape s = {.rows = spec->p[0], .columns = spec->p[2] / 16};
     s.f8 = spec->kernel == KERNEL_GEMM_F8;
-    s.groups = spec->p[1] / (s.f8 ? 32 : 16);
+    s.f32 = spec->kernel == KERNEL_GEMM_F32;
+    s.groups = spec->p[1] / gemm_k_width(spec);
     s.accumulate = spec->p[3] != 0;
     s.interleaved = spec->p[4] != 0;
-    s.stream = !s.accumulate && s.rows >= GEMM_STREAM_MIN_ROWS && s.rows <= GEMM_STREAM_MAX_ROWS;
+    s.stream = !s.f32 && !s.accumulate && s.rows >= GEMM_STREAM_MIN_ROWS && s.rows <= GEMM_STREAM_MAX_ROWS;
     return s;
 }
 
 static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
-    const uint32_t k_width = spec->kernel == KERNEL_GEMM_F8 ? 32 : 16;
+    const uint32_t k_width = gemm_k_width(spec);
     if (!kernel_check_param(spec, 0, 1, GEMM_MAX_ROWS, 1, error)) return false;
     if (!kernel_check_param(spec, 1, k_width, k_width * 2048, k_width, error)) return false;
     if (!kernel_check_param(spec, 2, 16, 16 * 2048, 16, error)) return false;
@@ -48,17 +55,24 @@ static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *r
     if (!kernel_check_param(spec, 6, 0, 3, 1, error)) return false;
     const struct gemm_shape s = gemm_shape(spec);
     const uint64_t panel = 32 * (uint64_t)s.rows;
-    const enum kernel_format format = s.f8 ? KERNEL_F8 : KERNEL_F16;
-    const bool rereads = s.groups > 1 || s.accumulate;
-    kernel_operand_add(ret, panel * s.columns, 32,
+    const enum kernel_format format = s.f8 ? KERNEL_F8 : s.f32 ? KERNEL_F32 : KERNEL_F16;
+    const bool rereads = !s.f32 && (s.groups > 1 || s.accumulate);
+    kernel_operand_add(ret, (s.f32 ? 2 : 1) * panel * s.columns, 32,
                        s.accumulate ? KERNEL_READ_WRITE : KERNEL_WRITE,
-                       rereads ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY, KERNEL_F16);
+                       rereads ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY,
+                       s.f32 ? KERNEL_F32 : KERNEL_F16);
     kernel_operand_add(ret, panel * s.groups, 32, KERNEL_READ, KERNEL_MEMORY_ANY, format);
     kernel_operand_add(ret, 512 * (uint64_t)s.groups * s.columns, 32, KERNEL_READ,
                        s.interleaved ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY, format);
-    ret->separate[0] = 1 << 1;
-    ret->useful_work = (uint64_t)s.rows * s.groups * s.columns * 4;
+    if (!s.f32) ret->separate[0] = 1 << 1;
+    ret->useful_work = (uint64_t)s.rows * s.groups * s.columns * (s.f32 ? 8 : 4);
     return true;
+}
+
+static uint32_t gemm_f32_slots(uint32_t n, bool init) {
+    if (n == 0) return 2;
+    if (init) return 16 * n + 10;
+    return n == 1 ? 36 : 20 * n + 18;
 }
 
 static uint32_t gemm_drained_slots(uint32_t n, bool init) {
@@ -140,8 +154,8 @@ static void gemm_walk_drained(struct gemm_walk *g) {
     const struct gemm_shape *s = &g->s;
     for (uint32_t j = 0; j < s->columns; j++) {
         for (uint32_t k = 0; k < s->groups; k++) {
-            gemm_group(g, k == 0 && !s->accumulate, j > 0 && k == 0 ? DRAINED_COLUMN : 0,
-                       j == 0 && k == 0);
+            const uint32_t column = DRAINED_COLUMN + s->f32;
+            gemm_group(g, k == 0 && !s->accumulate, j > 0 && k == 0 ? column : 0, j == 0 && k == 0);
             kernel_time_issue(&g->t, 1);
             kernel_time_issue(&g->t, k + 1 < s->groups ? TARGET_SUP_BRANCH_CYCLES : 1);
         }
@@ -159,6 +173,10 @@ static uint64_t gemm_cycles(const struct kernel_spec *spec, uint32_t lane) {
         g.base[w] = s->stream ? 4 * n + STREAM_GROUP : gemm_drained_slots(n, false);
         g.base_init[w] = s->stream ? g.base[w] : gemm_drained_slots(n, true);
         g.setup[w] = s->stream ? STREAM_SETUP : gemm_drained_setup(n);
+        if (!s->f32) continue;
+        g.base[w] = gemm_f32_slots(n, false);
+        g.base_init[w] = gemm_f32_slots(n, true);
+        g.setup[w] = n ? 29 : 25;
     }
     gemm_prologue(&g, lane);
     if (!s->stream) gemm_walk_drained(&g);
@@ -179,6 +197,10 @@ static uint32_t gemm_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     return s.f8 ? 5 : 3;
 }
 
+static const char *const gemm_f32_names[2][2] = {
+    {"gemm_drained_f32_init_std", "gemm_drained_f32_init_il"},
+    {"gemm_drained_f32_acc_std", "gemm_drained_f32_acc_il"},
+};
 /* [f8][body][interleaved]; bodies: drained init, drained acc, stream, stream with one K group. */
 static const char *const gemm_names[2][4][2] = {
     {{"gemm_drained_f16_init_std", "gemm_drained_f16_init_il"},
@@ -193,6 +215,7 @@ static const char *const gemm_names[2][4][2] = {
 
 static const char *gemm_symbol(const struct kernel_spec *spec) {
     const struct gemm_shape s = gemm_shape(spec);
+    if (s.f32) return gemm_f32_names[s.accumulate][s.interleaved];
     const uint32_t body = s.stream ? (s.groups == 1 ? 3 : 2) : s.accumulate;
     return gemm_names[s.f8][body][s.interleaved];
 }
@@ -205,3 +228,7 @@ const struct kernel_family kernel_family_GEMM_F8 = {.describe = gemm_describe,
                                                     .cycles = gemm_cycles,
                                                     .scalars = gemm_scalars,
                                                     .symbol = gemm_symbol};
+const struct kernel_family kernel_family_GEMM_F32 = {.describe = gemm_describe,
+                                                     .cycles = gemm_cycles,
+                                                     .scalars = gemm_scalars,
+                                                     .symbol = gemm_symbol};

@@ -65,3 +65,22 @@ void num_kernel_gemm_f8(const uint32_t *p, void *const *op) {
                            .right_format = p[6] & 1 ? NUM_F152 : NUM_F143};
     gemm_run(&g);
 }
+
+/* A8 rows of 8 floats, panels of 8 x 16 floats, out [columns / 16][rows][16]; one rounding per product. */
+void num_kernel_gemm_f32(const uint32_t *p, void *const *op) {
+    float *out = op[0];
+    const float *left = op[1], *right = op[2];
+    const uint32_t rows = p[0], groups = p[1] / 8;
+    for (uint32_t c = 0; c < p[2]; c++)
+        for (uint32_t r = 0; r < rows; r++) {
+            float *o = &out[((size_t)(c / 16) * rows + r) * 16 + c % 16];
+            float acc = p[3] ? num_f32_flush(*o) : 0;
+            for (uint32_t k = 0; k < p[1]; k++) {
+                const double x = num_f32_flush(left[((size_t)(k / 8) * rows + r) * 8 + k % 8]);
+                const double w = num_f32_flush(
+                    right[((size_t)(c / 16) * groups + k / 8) * 128 + c % 16 * 8 + k % 8]);
+                acc = num_f32_round((double)acc + x * w);
+            }
+            *o = acc;
+        }
+}
