@@ -184,14 +184,14 @@ static void to_f32_plain(size_t n, const uint16_t *h, float *ret_v) {
 #include <immintrin.h>
 
 bool num_machine_f16(void) {
-    static int known = -1; /* the same value whoever writes it first */
-    if (known < 0) {
+    static gint known; /* 1 no, 2 yes: the same value whoever writes it first */
+    if (g_atomic_int_get(&known) == 0) {
         uint32_t a, b, c, d;
         __builtin_cpu_init();
         const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-        known = f16c && __builtin_cpu_supports("avx");
+        g_atomic_int_set(&known, f16c && __builtin_cpu_supports("avx") ? 2 : 1);
     }
-    return known;
+    return g_atomic_int_get(&known) == 2;
 }
 
 /* Infinite and NaN lanes are for the plain code: saturation and the canonical NaN. */

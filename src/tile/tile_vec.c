@@ -10,17 +10,17 @@
 #define VEC __attribute__((target("avx2,f16c,fma")))
 
 enum tile_simd tile_simd_best(void) {
-    static int best = -1; /* the same value whoever writes it first */
-    if (best < 0) {
+    static gint best; /* TILE_SIMD_AUTO: not known yet; the same value whoever writes it first */
+    if (g_atomic_int_get(&best) == TILE_SIMD_AUTO) {
         __builtin_cpu_init();
         const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                           num_machine_f16();
         const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                             __builtin_cpu_supports("avx512dq") &&
                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-        best = avx512 ? TILE_SIMD_AVX512 : avx2 ? TILE_SIMD_AVX2 : TILE_SIMD_SCALAR;
+        g_atomic_int_set(&best, avx512 ? TILE_SIMD_AVX512 : avx2 ? TILE_SIMD_AVX2 : TILE_SIMD_SCALAR);
     }
-    return (enum tile_simd)best;
+    return (enum tile_simd)g_atomic_int_get(&best);
 }
 
 VEC static inline __m128 widen(uint64_t h) {
