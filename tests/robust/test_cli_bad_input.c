@@ -1,8 +1,11 @@
 /* Wrong input is one line on stderr and status 2, what does not fit a report and status 3; nothing is
  * written, and a full disk leaves the old file as it was. */
+#include "compile/compile.h"
+#include "lower/lower.h"
 #include "model/model.h"
 
 #include "../cli_spawn.h"
+#include "../device_graph.h"
 
 static char *dir;
 
@@ -151,6 +154,37 @@ static void test_damage(void) {
     expect("profile-inspect %s/p.ipuexe", 2, "is not a profile file");
 }
 
+/* A package whose program reads what nobody wrote: a device fault, status 4, nothing written. */
+static void test_device_fault(void) {
+    struct tile_graph *g = dg_new(2);
+    const uint32_t ghost = dg_alloc(g, 1, 64, 0, "ghost");
+    const uint32_t out = dg_alloc(g, 1, 64, TG_HOST_OUTPUT, "out");
+    dg_step(g, TG_COMPUTE, "haunt");
+    dg_call(g, 1, (struct kernel_spec){KERNEL_COPY_U64, {64}}, (uint32_t[]){out, ghost}, 2);
+    dg_bind(g, out, TG_BIND_OUTPUT, "y");
+    tg_lifetimes(g);
+    GError *error = NULL;
+    struct compile_result r;
+    compile_tile_graph(g, &(struct compile_options){0}, &r, &error);
+    g_assert_no_error(error);
+    char *path = in_dir("ghost.ipuexe"), *output = in_dir("ghost.st");
+    g_assert_true(package_write(r.package, path, NULL, &error));
+    char *line = g_strdup_printf("run %s --output %s", path, output);
+    struct cli_said s = cli_run(line);
+    g_assert_cmpint(s.status, ==, 4);
+    g_assert_cmpstr(s.out, ==, "");
+    static const char *const parts[] = {"READ_UNWRITTEN", "tile       1, worker", "cycle ", "copy_u64",
+                                        "ghost+0x", "operation  haunt"};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(parts); i++) g_assert_nonnull(strstr(s.err, parts[i]));
+    g_assert_false(g_file_test(output, G_FILE_TEST_EXISTS));
+    cli_said_clear(&s);
+    g_free(line);
+    g_free(path);
+    g_free(output);
+    compile_result_free(&r);
+    tile_graph_free(g);
+}
+
 static void test_full_disk(void) {
     expect("compile --workload mlp-smoke --tiles 7 -o %s/old.ipuexe", 0, "");
     char *path = in_dir("old.ipuexe"), *before, *after;
@@ -181,6 +215,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/cli/tensors", test_tensors);
     g_test_add_func("/cli/infeasible", test_infeasible);
     g_test_add_func("/cli/damage", test_damage);
+    g_test_add_func("/cli/device_fault", test_device_fault);
     g_test_add_func("/cli/full_disk", test_full_disk);
     const int status = g_test_run();
     cli_temp_remove(dir);
