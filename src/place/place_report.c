@@ -263,6 +263,11 @@ void place_report_print(const struct place_problem *p, const struct place_result
     if (r->n_proofs > MAX(n_tiles, 1))
         g_string_append_printf(out, "and %u more tiles that do not fit\n",
                                r->n_proofs - MAX(n_tiles, 1));
+    if (count[PLACE_UNDECIDED] != 0)
+        g_string_append_printf(out, "undecided: %u tiles: no constructive order fits, no bound refutes, "
+                               "%s\n", count[PLACE_UNDECIDED],
+                               r->n_proofs != 0 ? "not searched further, since others do not fit"
+                                                : "the exact search spent its steps; more may decide");
     if (n_tiles == 0) return;
     uint32_t *tile = place_tiles_tightest(p, r);
     for (uint32_t i = 0; i < MIN(n_tiles, p->n_tiles); i++) print_tile(p, r, tile[i], out);

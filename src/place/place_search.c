@@ -21,8 +21,8 @@
  * Restarts: the order among equal starts is a static rank; each restart takes the next rank function
  * or the weights that failing sections have given to their items, from the second turn on with
  * (counted, repeatable) random noise. Solvable problems are solved by a lucky order with few steps
- * back, so most restarts are short; their lengths follow the Luby sequence, so that one of them is
- * complete in the end. Steps are candidate placements. Cost of a step:
+ * back, so most restarts are short; every fourth batch is longer, following the Luby sequence, so that
+ * one of them is complete in the end. Steps are candidate placements. Cost of a step:
  * items + sections, with a sort of the candidates. */
 #include "place/place_int.h"
 
@@ -54,6 +54,7 @@ struct level { /* scratch of one depth of the search */
 
 struct search {
     const struct tile *t;
+    struct arena *arena;
     const struct place_memory *m;
     uint32_t *address;                  /* [n] result */
     uint32_t *low, *sky, *refuted;      /* [n]; sky: highest top of the placed items it overlaps */
@@ -77,6 +78,8 @@ struct search {
     uint32_t n_trail, max_trail;
     struct level *level;
     uint64_t n_steps, limit;
+    const uint32_t *winner; /* of the batch: a lower number than `number` makes this round pointless */
+    uint32_t number;
 };
 
 /* --- Lowest starts. --- */
@@ -383,9 +386,9 @@ static struct level *level_at(struct search *s, uint32_t depth, uint32_t n) {
     if (l->candidate == NULL) {
         /* Deeper levels hold fewer items: the size of the first visit need not suffice. */
         const uint32_t room = s->t->n - MIN(depth, s->t->n - 1);
-        l->candidate = arena_new_array(s->t->arena, struct candidate, room);
-        l->rest = arena_new_array(s->t->arena, uint32_t, room);
-        l->refuted = arena_new_array(s->t->arena, struct saved_refuted, room);
+        l->candidate = arena_new_array(s->arena, struct candidate, room);
+        l->rest = arena_new_array(s->arena, uint32_t, room);
+        l->refuted = arena_new_array(s->arena, struct saved_refuted, room);
     }
     BUG_ON(n > s->t->n - MIN(depth, s->t->n - 1));
     return l;
@@ -397,6 +400,7 @@ static enum outcome try_candidate(struct search *s, uint32_t n, uint32_t depth,
     const struct level *l = &s->level[depth];
     uint32_t *rest = l->rest, n_rest = 0;
     if (++s->n_steps > s->limit) return OUT_OF_BUDGET;
+    if (__atomic_load_n(s->winner, __ATOMIC_RELAXED) < s->number) return OUT_OF_BUDGET;
     for (uint32_t k = 0; k < n; k++)
         if (l->candidate[k].item != c->item) rest[n_rest++] = l->candidate[k].item;
     const uint32_t mark = s->n_trail;
@@ -498,7 +502,7 @@ enum { N_RANKS = 4 };
 
 static void rank_items(struct search *s, uint32_t round) {
     const struct tile *t = s->t;
-    struct rank_key *key = arena_new_array(t->arena, struct rank_key, t->n);
+    struct rank_key *key = g_new(struct rank_key, t->n + 1);
     for (uint32_t i = 0; i < t->n; i++) {
         const struct item *it = &t->item[i];
         const double life = it->last - it->first + 1, size = it->size;
@@ -521,20 +525,21 @@ static void rank_items(struct search *s, uint32_t round) {
         default:
             key[i].major = s->weight[i];
             key[i].minor = life * size;
-            s->weight[i] /= 2;
         }
-        if (round >= N_RANKS) key[i].major *= 0.7 + 0.6 * (double)rand_uniform(1, round, i);
+        const double noise = round < N_RANKS ? 0 : 0.1 + 0.1 * (round / N_RANKS % 4);
+        key[i].major *= 1 + noise * (2 * (double)rand_uniform(1, round, i) - 1);
     }
     if (t->n != 0) qsort(key, t->n, sizeof *key, compare_rank_keys);
     for (uint32_t k = 0; k < t->n; k++) s->rank[key[k].item] = k;
+    g_free(key);
 }
 
 static void search_ranges(struct search *s) {
     const struct tile *t = s->t;
     struct span *scratch =
-        arena_new_array(t->arena, struct span, PART_MAX_RANGES + s->n_fixed + 1);
-    s->free_first = arena_new_array(t->arena, uint32_t, t->n_sections + 1);
-    s->free = arena_new_array(t->arena, struct span,
+        arena_new_array(s->arena, struct span, PART_MAX_RANGES + s->n_fixed + 1);
+    s->free_first = arena_new_array(s->arena, uint32_t, t->n_sections + 1);
+    s->free = arena_new_array(s->arena, struct span,
                               (size_t)t->n_sections * (PART_MAX_RANGES + s->n_fixed + 1));
     for (uint32_t u = 0; u < t->n_sections; u++) {
         const uint32_t n = free_ranges(t, PLACE_PART_ALL, u, scratch);
@@ -548,7 +553,7 @@ static void search_ranges(struct search *s) {
 static void search_adjacency(struct search *s) {
     const struct tile *t = s->t;
     const size_t words = (size_t)t->n * t->words;
-    s->adjacent = arena_copy(t->arena, t->overlaps, words * sizeof *s->adjacent);
+    s->adjacent = arena_copy(s->arena, t->overlaps, words * sizeof *s->adjacent);
     for (uint32_t i = 0; i < t->n; i++) {
         const struct item *it = &t->item[i];
         s->plain[i] = it->n_edges == 0 && !it->executable && (it->near_code || s->n_code == 0);
@@ -560,9 +565,10 @@ static void search_adjacency(struct search *s) {
 }
 
 static struct search *search_new(const struct tile *t) {
-    struct arena *a = t->arena;
+    struct arena *a = arena_new();
     struct search *s = arena_new_array(a, struct search, 1);
     const uint32_t n = t->n;
+    s->arena = a;
     s->t = t;
     s->m = t->memory;
     uint32_t **arrays[] = {&s->address, &s->low, &s->sky, &s->refuted, &s->rank,
@@ -584,16 +590,22 @@ static struct search *search_new(const struct tile *t) {
     }
     search_ranges(s);
     search_adjacency(s);
+    for (uint32_t c = 1; c < 3; c++)
+        for (uint32_t i = 0; i < n; i++)
+            s->confined[c] |= !t->item[i].fixed && (t->item[i].parts >> c & 1);
+    s->confined[0] = true;
+    for (uint32_t i = 0; i < n; i++)
+        if (!t->item[i].fixed) totals_add(s, i, true);
     return s;
 }
 
-static void reset_items(struct search *s, const uint32_t *items, uint32_t n) {
-    for (uint32_t k = 0; k < n; k++) {
-        s->sky[items[k]] = 0;
-        s->refuted[items[k]] = NONE;
-    }
-    for (uint32_t k = 0; k < n; k++) s->low[items[k]] = next_start(s, items[k], 0);
+static void search_free(struct search *s) {
+    if (s == NULL) return;
+    g_free(s->trail);
+    arena_free(s->arena);
 }
+
+enum { MAX_SLOTS = 8, SINGLE_ROUNDS = 4, MAX_SLOT_ITEMS = 1000 };
 
 /* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ..: no restart length is favoured by more than a logarithm. */
 static uint64_t luby(uint32_t i) {
@@ -606,15 +618,83 @@ static uint64_t luby(uint32_t i) {
     }
 }
 
+/* Of a restart, in units: lucky orders need few steps, so three batches of four are short; the fourth
+ * grows without limit. */
+static uint64_t round_length(uint32_t round) {
+    const uint32_t batch = round / MAX_SLOTS;
+    return batch % 4 != 3 ? 1 : 2 * luby(batch / 4 + 1);
+}
+
+static void reset_items(struct search *s, const uint32_t *items, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++) {
+        s->sky[items[k]] = 0;
+        s->refuted[items[k]] = NONE;
+    }
+    for (uint32_t k = 0; k < n; k++) s->low[items[k]] = next_start(s, items[k], 0);
+}
+
+/* Restarts run in batches, each in a slot of its own, so that two cores share one hard tile. The first
+ * of a batch that decides wins, whatever the others do: the same answer for any number of threads. */
+struct group {
+    const struct tile *t;
+    struct search *slot[MAX_SLOTS];
+    const uint32_t *items;
+    uint32_t n, first_round, winner;
+    uint64_t budget; /* steps left for each round of the batch, at most */
+    enum outcome out[MAX_SLOTS];
+    uint64_t steps[MAX_SLOTS];
+};
+
+static void run_round(uint32_t i, uint32_t thread, void *context) {
+    (void)thread;
+    struct group *g = context;
+    struct search *s = g->slot[i];
+    const uint32_t round = g->first_round + i;
+    const uint64_t share = (uint64_t)(8 * g->n) * round_length(round);
+    s->winner = &g->winner;
+    s->number = i;
+    s->n_steps = 0;
+    s->limit = MIN(share, g->budget);
+    rank_items(s, round);
+    reset_items(s, g->items, g->n);
+    g->out[i] = solve_component(s, g->items, g->n, 0, 0);
+    g->steps[i] = s->n_steps;
+    if (g->out[i] == OUT_OF_BUDGET) return;
+    uint32_t best = __atomic_load_n(&g->winner, __ATOMIC_RELAXED);
+    while (i < best && !__atomic_compare_exchange_n(&g->winner, &best, i, false, __ATOMIC_RELAXED,
+                                                    __ATOMIC_RELAXED)) {}
+}
+
+/* All slots learn what failed in any of them, and forget half of it. */
+static void share_weights(struct group *g, uint32_t n_slots) {
+    for (uint32_t k = 0; k < g->n; k++) {
+        const uint32_t i = g->items[k];
+        double sum = 0;
+        for (uint32_t q = 0; q < n_slots; q++) sum += g->slot[q]->weight[i];
+        for (uint32_t q = 0; q < n_slots; q++) g->slot[q]->weight[i] = sum / (2 * n_slots);
+    }
+}
+
 /* Restarts one independent group of items until it is decided or the budget is spent. */
-static enum outcome solve_group(struct search *s, uint32_t *items, uint32_t n, uint64_t max_steps) {
+static enum outcome solve_group(struct group *g, uint64_t max_steps, uint32_t *address,
+                                uint64_t *n_steps) {
     enum outcome out = OUT_OF_BUDGET;
-    for (uint32_t round = 0; out == OUT_OF_BUDGET && s->n_steps < max_steps; round++) {
-        const uint64_t share = (uint64_t)(4 * n) * luby(round + 1);
-        s->limit = MIN(max_steps, s->n_steps + share);
-        rank_items(s, round);
-        reset_items(s, items, n);
-        out = solve_component(s, items, n, 0, 0);
+    for (g->first_round = 0; out == OUT_OF_BUDGET && *n_steps < max_steps;) {
+        const bool single = g->first_round < SINGLE_ROUNDS || g->n > MAX_SLOT_ITEMS;
+        const uint32_t n_slots = single ? 1 : MAX_SLOTS;
+        for (uint32_t q = 0; q < n_slots; q++)
+            if (g->slot[q] == NULL) g->slot[q] = search_new(g->t);
+        g->winner = n_slots;
+        g->budget = (max_steps - *n_steps + n_slots - 1) / n_slots;
+        par_for(n_slots, run_round, g);
+        for (uint32_t q = 0; q < n_slots && q <= g->winner; q++) *n_steps += g->steps[q];
+        if (g->winner < n_slots) out = g->out[g->winner];
+        if (out == FOUND)
+            for (uint32_t k = 0; k < g->n; k++)
+                address[g->items[k]] = g->slot[g->winner]->address[g->items[k]];
+        for (uint32_t q = 0; q < n_slots; q++) trail_undo(g->slot[q], 0);
+        share_weights(g, n_slots);
+        g->first_round += n_slots;
     }
     return out;
 }
@@ -622,23 +702,22 @@ static enum outcome solve_group(struct search *s, uint32_t *items, uint32_t n, u
 enum search_status search_solve(const struct tile *t, uint64_t max_steps, uint32_t *address,
                                 uint64_t *n_steps) {
     if (t->n > MAX_ITEMS) return SEARCH_UNDECIDED;
-    struct search *s = search_new(t);
+    struct group g = {.t = t, .slot = {search_new(t)}};
     uint32_t *items = arena_new_array(t->arena, uint32_t, t->n), n = 0;
+    uint32_t *found = arena_new_array(t->arena, uint32_t, t->n);
     for (uint32_t i = 0; i < t->n; i++) {
-        if (t->item[i].fixed) continue;
-        items[n++] = i;
-        totals_add(s, i, true);
-        for (uint32_t c = 1; c < 3; c++) s->confined[c] |= t->item[i].parts >> c & 1;
+        found[i] = g.slot[0]->address[i];
+        if (!t->item[i].fixed) items[n++] = i;
     }
-    s->confined[0] = true;
+    uint64_t steps = 0;
     enum outcome out = FOUND;
-    for (uint32_t k = 0; k < n && out == FOUND;) {
-        const uint32_t count = split_component(s, items + k, n - k);
-        out = solve_group(s, items + k, count, max_steps);
-        k += count;
+    for (uint32_t k = 0; k < n && out == FOUND; k += g.n) {
+        g.items = items + k;
+        g.n = split_component(g.slot[0], items + k, n - k);
+        out = solve_group(&g, max_steps, found, &steps);
     }
-    *n_steps += s->n_steps;
-    if (out == FOUND) memcpy(address, s->address, t->n * sizeof *address);
-    g_free(s->trail);
+    *n_steps += steps;
+    if (out == FOUND) memcpy(address, found, t->n * sizeof *address);
+    for (uint32_t q = 0; q < MAX_SLOTS; q++) search_free(g.slot[q]);
     return out == FOUND ? SEARCH_FOUND : out == FAILED ? SEARCH_INFEASIBLE : SEARCH_UNDECIDED;
 }

@@ -350,6 +350,25 @@ static void test_minimalloc(void) {
     }
 }
 
+/* The exact search shares its restarts between threads: same map, same steps. */
+static void test_search_threads(void) {
+    char *path = g_strdup_printf("%s/tests/data/minimalloc/A.1048576.csv", g_getenv("IPU_SOURCE"));
+    struct place_problem *p = place_csv_read(path, 1048576, NULL);
+    struct place_result *r[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        par_set_threads(i == 0 ? 1 : 4);
+        r[i] = solve(p);
+    }
+    par_set_threads(0);
+    g_assert_cmpuint(r[0]->n_constructive, ==, 0);
+    g_assert_cmpuint(r[0]->n_steps, ==, r[1]->n_steps);
+    g_assert_cmpmem(r[0]->address, 4 * p->n_requests, r[1]->address, 4 * p->n_requests);
+    place_result_free(r[0]);
+    place_result_free(r[1]);
+    place_problem_free(p);
+    g_free(path);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/place/sequence_fits", test_sequence_fits);
@@ -360,5 +379,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/place/lifetimes", test_lifetimes);
     g_test_add_func("/place/sequences", test_sequences);
     g_test_add_func("/place/minimalloc", test_minimalloc);
+    g_test_add_func("/place/search_threads", test_search_threads);
     return g_test_run();
 }
