@@ -1,4 +1,5 @@
-/* ipu-stack kernel-check: every kernel over a sweep of shapes, data and placements against its twin. */
+/* ipu-stack kernel-check: every kernel over a sweep of shapes, data and placements against its
+ * twin. */
 #include "cli/cli.h"
 #include "cli/kernel_run.h"
 
@@ -131,10 +132,12 @@ int cmd_kernel_check(int argc, char **argv) {
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what failed", NULL},
         {0}};
     bool done;
-    if (!cli_options(&argc, &argv, entries, "[KERNEL]",
-                     "Runs each kernel on the tile model over a sweep of shapes, data and placements: "
-                     "results equal to the C twin, no byte outside of them changed, no fault, closed "
-                     "forms within 0.5 %.", &done))
+    if (!cli_options(
+            &argc, &argv, entries, "[KERNEL]",
+            "Runs each kernel on the tile model over a sweep of shapes, data and placements: "
+            "results equal to the C twin, no byte outside of them changed, no fault, closed "
+            "forms within 0.5 %.",
+            &done))
         return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
     uint32_t only = N_KERNELS;

@@ -37,9 +37,8 @@ static void print_parameters(const struct kernel_spec *spec) {
 }
 
 static void print_run(const struct kernel_run *run, bool json) {
-    const double useful = run->needs.useful_work
-                              ? (double)run->needs.useful_work / (double)run->sampled_cycles
-                              : 0;
+    const double useful =
+        run->needs.useful_work ? (double)run->needs.useful_work / (double)run->sampled_cycles : 0;
     if (json) {
         printf("{\"kernel\":\"%s\",\"shape\":{", kernel_name(run->spec.kernel));
         const char *comma = "";
@@ -85,14 +84,18 @@ static int cycles_one(const char *name, const char *shape, const struct kernel_r
         for (uint32_t i = 0; i < run->needs.n_operands; i++) {
             const uint32_t wrong = kernel_run_wrong(run, i, &first);
             if (!wrong) continue;
-            fprintf(stderr, "ipu-stack kernel-cycles: operand %u: %u of %u bytes differ from the twin, "
-                            "first at %u\n", i, wrong, run->needs.operand[i].bytes, first);
+            fprintf(stderr,
+                    "ipu-stack kernel-cycles: operand %u: %u of %u bytes differ from the twin, "
+                    "first at %u\n",
+                    i, wrong, run->needs.operand[i].bytes, first);
             status = CLI_CHECK_FAILED;
         }
         const uint32_t stray = kernel_run_stray(run, &first);
         if (stray) {
-            fprintf(stderr, "ipu-stack kernel-cycles: %u bytes outside of the result changed, first at "
-                            "0x%x\n", stray, first);
+            fprintf(stderr,
+                    "ipu-stack kernel-cycles: %u bytes outside of the result changed, first at "
+                    "0x%x\n",
+                    stray, first);
             status = CLI_CHECK_FAILED;
         }
     }
@@ -128,8 +131,9 @@ static const struct {
 
 static void print_shape(const struct kernel_spec *spec, bool json) {
     for (uint32_t i = 0; i < KERNEL_MAX_PARAMS && kernel_param_name(spec->kernel, i); i++)
-        if (json) printf("%s\"%s\":%" PRId32, i ? "," : "", kernel_param_name(spec->kernel, i),
-                         (int32_t)spec->p[i]);
+        if (json)
+            printf("%s\"%s\":%" PRId32, i ? "," : "", kernel_param_name(spec->kernel, i),
+                   (int32_t)spec->p[i]);
         else printf("%s%" PRId32, i ? "/" : "", (int32_t)spec->p[i]);
 }
 
@@ -157,8 +161,8 @@ static bool print_published(const struct published *p, bool json, const char *co
         printf("| %u | %s | ", p->row, kernel_name(p->spec.kernel));
         print_shape(&p->spec, false);
         printf(" | %s | %u | %" PRIu64 " | %+.1f %% | %" PRIu64 " |\n", kernel_data_name(p->data),
-               p->cycles, run->sampled_cycles,
-               100 * ((double)run->sampled_cycles / p->cycles - 1), form);
+               p->cycles, run->sampled_cycles, 100 * ((double)run->sampled_cycles / p->cycles - 1),
+               form);
     }
     kernel_run_free(run);
     return true;
@@ -186,8 +190,10 @@ static int cycles_all(bool json) {
 
 /* docs/kernels.md: made from kernel.def and kernel_published.def by the build. */
 static int cycles_docs(void) {
-    puts("# Kernels\n\nMade by `ipu-stack kernel-cycles --docs`; do not edit. What each computes, its layouts, "
-         "slots and numerics\nstand at the head of its source in `device/`; rules of a call are those of "
+    puts("# Kernels\n\nMade by `ipu-stack kernel-cycles --docs`; do not edit. What each computes, "
+         "its layouts, "
+         "slots and numerics\nstand at the head of its source in `device/`; rules of a call are "
+         "those of "
          "`kernel_describe`. `ipu-stack kernel-check`\nholds every kernel to its C twin.\n\n"
          "| kernel | source | code bytes | parameters |\n|---|---|---:|---|");
     for (uint32_t k = 0; k < N_KERNELS; k++) {
@@ -196,9 +202,12 @@ static int cycles_docs(void) {
             printf("%s %s", i ? "," : "", kernel_param_name(k, i));
         puts(" |");
     }
-    puts("\n## Published figures\n\nCycles from counter read to counter read of worker 0 around one call, "
-         "argument loads included, as the published\nones were taken; the row is that of facts/kernels.md 6. "
-         "Closed forms count two slots per exponential, so they are\nupper bounds for uniform scores.\n");
+    puts(
+        "\n## Published figures\n\nCycles from counter read to counter read of worker 0 around one "
+        "call, "
+        "argument loads included, as the published\nones were taken; the row is that of kernels 6. "
+        "Closed forms count two slots per exponential, so they are\nupper bounds for uniform "
+        "scores.\n");
     const int status = cycles_all(false);
     kernel_accuracy_print();
     return status;
@@ -222,8 +231,10 @@ static bool parse_addresses(const char *text, struct kernel_run_options *o) {
         const guint64 v = g_ascii_strtoull(parts[i], &end, 0);
         const uint32_t address = (uint32_t)MIN(v, UINT32_MAX);
         if (i >= KERNEL_MAX_OPERANDS || end == parts[i] || *end || !target_in_sram(address)) {
-            fprintf(stderr, "ipu-stack kernel-cycles: --address takes up to %d addresses in SRAM with "
-                            "commas\n", KERNEL_MAX_OPERANDS);
+            fprintf(stderr,
+                    "ipu-stack kernel-cycles: --address takes up to %d addresses in SRAM with "
+                    "commas\n",
+                    KERNEL_MAX_OPERANDS);
             return false;
         }
         o->address[i] = address;
@@ -232,16 +243,21 @@ static bool parse_addresses(const char *text, struct kernel_run_options *o) {
 }
 
 int cmd_kernel_cycles(int argc, char **argv) {
-    gboolean json = false, all = false, docs = false, force = false, in_place = false, high = false, random = false;
+    gboolean json = false, all = false, docs = false, force = false, in_place = false, high = false,
+             random = false;
     gchar *shape = NULL, *address = NULL;
     const GOptionEntry entries[] = {
-        {"shape", 0, 0, G_OPTION_ARG_STRING, &shape, "Parameters in the order of the list", "A,B,..."},
+        {"shape", 0, 0, G_OPTION_ARG_STRING, &shape, "Parameters in the order of the list",
+         "A,B,..."},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object", NULL},
-        {"all", 0, 0, G_OPTION_ARG_NONE, &all, "All published rows beside the measured figures", NULL},
+        {"all", 0, 0, G_OPTION_ARG_NONE, &all, "All published rows beside the measured figures",
+         NULL},
         {"docs", 0, 0, G_OPTION_ARG_NONE, &docs, "The text of docs/kernels.md", NULL},
-        {"in-place", 0, 0, G_OPTION_ARG_NONE, &in_place, "Outputs on the inputs they may alias", NULL},
+        {"in-place", 0, 0, G_OPTION_ARG_NONE, &in_place, "Outputs on the inputs they may alias",
+         NULL},
         {"interleaved", 0, 0, G_OPTION_ARG_NONE, &high, "Operands in the interleaved region", NULL},
-        {"address", 0, 0, G_OPTION_ARG_STRING, &address, "Where the operands stand, outputs first", "A,B,..."},
+        {"address", 0, 0, G_OPTION_ARG_STRING, &address, "Where the operands stand, outputs first",
+         "A,B,..."},
         {"force", 0, 0, G_OPTION_ARG_NONE, &force, "Run even what the binding would refuse", NULL},
         {"random", 0, 0, G_OPTION_ARG_NONE, &random, "Random data instead of uniform", NULL},
         {0}};

@@ -1,5 +1,5 @@
-/* Accuracy of the tanh form of GELU and of softmax exponentials over all F16 inputs, by the twins (which
- * kernel-check holds to the kernels bit for bit), against binary64 rounded once to half. */
+/* Accuracy of the tanh form of GELU and of softmax exponentials over all F16 inputs, by the twins
+ * (which kernel-check holds to the kernels bit for bit), against binary64 rounded once to half. */
 #include "cli/kernel_run.h"
 #include "numeric/num_kernel.h"
 
@@ -9,7 +9,9 @@
 static double gelu_tanh(double x) {
     return 0.5 * x * (1 + tanh(sqrt(2 / G_PI) * (x + 0.044715 * x * x * x)));
 }
-static double gelu_erf(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }
+static double gelu_erf(double x) {
+    return 0.5 * x * (1 + erf(x / sqrt(2)));
+}
 
 /* Distance in steps of the half format, signs folded. */
 static uint32_t steps_between(uint16_t a, uint16_t b) {
@@ -30,8 +32,10 @@ static void accuracy_add(struct accuracy *a, uint16_t got, double exact) {
 
 static void print_gelu(void) {
     const double limits[] = {0, 0.125, 1, 2, 4, 8, 65504};
-    puts("\n## GELU over all finite halves\n\nAgainst binary64 rounded once; steps of the half format.\n\n"
-         "| from \\|x\\| | to | inputs | tanh form: max error | steps | erf form: max error | steps |\n"
+    puts("\n## GELU over all finite halves\n\nAgainst binary64 rounded once; steps of the half "
+         "format.\n\n"
+         "| from \\|x\\| | to | inputs | tanh form: max error | steps | erf form: max error | "
+         "steps |\n"
          "|---:|---:|---:|---:|---:|---:|---:|");
     for (size_t i = 0; i + 1 < ARRAY_LEN(limits); i++) {
         struct accuracy t = {0}, e = {0};
@@ -49,10 +53,13 @@ static void print_gelu(void) {
 
 /* exp(scale * (s - max)) for max = 0 and every half s <= 0. */
 static void print_exponential(void) {
-    puts("\n## Exponentials of softmax over all halves\n\nexp(scale * (s - max)) with max = 0 and every half "
-         "s <= 0, against binary64 of the same scale. EXP_PANELS forms the\nargument in F32 and rounds it "
+    puts("\n## Exponentials of softmax over all halves\n\nexp(scale * (s - max)) with max = 0 and "
+         "every half "
+         "s <= 0, against binary64 of the same scale. EXP_PANELS forms the\nargument in F32 and "
+         "rounds it "
          "once; SOFTMAX_F16 rounds the difference and its product with the scale.\n\n"
-         "| scale | inputs | EXP_PANELS: max error | SOFTMAX_F16: max error |\n|---:|---:|---:|---:|");
+         "| scale | inputs | EXP_PANELS: max error | SOFTMAX_F16: max error "
+         "|\n|---:|---:|---:|---:|");
     const uint16_t scales[] = {0x2f8a, 0x3000, 0x3c00};
     for (size_t i = 0; i < ARRAY_LEN(scales); i++) {
         const double scale = num_f16_to_f32(scales[i]);

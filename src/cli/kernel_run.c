@@ -1,6 +1,6 @@
 /* Runs one call. Operands that must be separate get memory elements of their own; all others follow
- * each other with 64 untouched bytes between them. The program is assembled from text and linked with
- * the kernels' objects, of which only the reachable sections are kept. */
+ * each other with 64 untouched bytes between them. The program is assembled from text and linked
+ * with the kernels' objects, of which only the reachable sections are kept. */
 #include "cli/kernel_run.h"
 
 #include "numeric/num_kernel.h"
@@ -18,7 +18,9 @@ enum {
 
 static const char *const data_names[KERNEL_N_DATA] = {"random", "uniform", "extreme", "subnormal",
                                                       "zero"};
-const char *kernel_data_name(enum kernel_data data) { return data_names[data]; }
+const char *kernel_data_name(enum kernel_data data) {
+    return data_names[data];
+}
 
 /* --- Twins. --- */
 
@@ -92,11 +94,16 @@ static float run_value(const struct kernel_run_options *o, uint32_t operand, uin
     const uint64_t stream = operand + 1;
     const float v = rand_normal(o->seed, stream, index);
     switch (o->data) {
-    case KERNEL_DATA_UNIFORM: return 0.75f;
-    case KERNEL_DATA_EXTREME: return v * 8192;
-    case KERNEL_DATA_SUBNORMAL: return v * 3e-6f;
-    case KERNEL_DATA_ZERO: return v < 0 ? -0.0f : 0.0f;
-    default: return v;
+    case KERNEL_DATA_UNIFORM:
+        return 0.75f;
+    case KERNEL_DATA_EXTREME:
+        return v * 8192;
+    case KERNEL_DATA_SUBNORMAL:
+        return v * 3e-6f;
+    case KERNEL_DATA_ZERO:
+        return v < 0 ? -0.0f : 0.0f;
+    default:
+        return v;
     }
 }
 
@@ -189,10 +196,12 @@ static void run_expect(struct kernel_run *run) {
 /* --- Program. --- */
 
 static GString *run_program(const struct kernel_run *run) {
-    GString *s = g_string_new(".section .text.run, \"ax\"\n.supervisor\n.globl run_start\nrun_start:\n");
+    GString *s =
+        g_string_new(".section .text.run, \"ax\"\n.supervisor\n.globl run_start\nrun_start:\n");
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
         g_string_append_printf(s, "setzi $m0, %u\nput $WORKER%u_BASE, $m0\n",
-                               (uint32_t)TARGET_WORKER_STACK_BASE + w * TARGET_WORKER_STACK_BYTES, w);
+                               (uint32_t)TARGET_WORKER_STACK_BASE + w * TARGET_WORKER_STACK_BYTES,
+                               w);
     g_string_append_printf(s,
                            "setzi $m0, 4\nput $FP_ICTL, $m0\nsetzi $m11, %u\nsetzi $m8, %u\n"
                            "call $m9, runtime_sample\n",
@@ -232,8 +241,8 @@ static struct isa_image *run_link(const struct kernel_run *run, GError **error) 
         GPtrArray *objects = run_objects(program);
         const char *roots[] = {"run_start"};
         const struct isa_layout layout = {.entry = "run_start", .roots = roots, .n_roots = 1};
-        image = isa_link((struct isa_object *const *)objects->pdata, objects->len, &layout,
-                         &messages);
+        image =
+            isa_link((struct isa_object *const *)objects->pdata, objects->len, &layout, &messages);
         g_ptr_array_unref(objects);
     }
     if (!image) {
@@ -252,8 +261,8 @@ uint32_t kernel_run_code_bytes(const struct kernel_spec *spec) {
     GPtrArray *objects = run_objects(NULL);
     const char *roots[] = {kernel_symbol(spec)};
     const struct isa_layout layout = {.roots = roots, .n_roots = 1};
-    struct isa_image *image = isa_link((struct isa_object *const *)objects->pdata, objects->len,
-                                       &layout, &messages);
+    struct isa_image *image =
+        isa_link((struct isa_object *const *)objects->pdata, objects->len, &layout, &messages);
     uint32_t bytes = 0;
     for (guint i = 0; image && i < image->segments->len; i++)
         bytes += g_array_index(image->segments, struct isa_segment, i).size;
@@ -349,8 +358,8 @@ struct kernel_run *kernel_run_new(const struct kernel_spec *spec,
     struct kernel_run *run = g_new0(struct kernel_run, 1);
     run->spec = *spec;
     run->options = *options;
-    run->config = (struct tile_config){.standalone = true,
-                                       .exp_slots = (uint8_t)options->exp_slots};
+    run->config =
+        (struct tile_config){.standalone = true, .exp_slots = (uint8_t)options->exp_slots};
     run->sram = sram_new(1);
     tile_init(&run->tile, &run->config, run->sram, 0);
     tile_reset(&run->tile);
@@ -411,9 +420,9 @@ uint32_t kernel_run_stray(const struct kernel_run *run, uint32_t *ret_address) {
     return stray;
 }
 
-/* Worker 0 reads the counter in cycle 0 of a lane-0 slot, stores, exits (12); join 14; br 5; setzi per
- * register; the call; setzi, call, setzi, store (its address 8 later), setzi, runall 7 later; worker 0's
- * fifth slot reads again. */
+/* Worker 0 reads the counter in cycle 0 of a lane-0 slot, stores, exits (12); join 14; br 5; setzi
+ * per register; the call; setzi, call, setzi, store (its address 8 later), setzi, runall 7 later;
+ * worker 0's fifth slot reads again. */
 uint64_t kernel_run_sampled_form(const struct kernel_spec *spec, uint32_t n_registers) {
     enum { TO_CALL = 12 + TARGET_JOIN_CYCLES + TARGET_SUP_BRANCH_CYCLES, TO_RUNALL = 23 };
     const uint64_t call = TO_CALL + n_registers;

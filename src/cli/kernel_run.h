@@ -3,8 +3,8 @@
  * The call stands in a supervisor program between two samples of the cycle counter (worker 0 stores
  * $COUNT_L), as published figures were measured. Outputs are compared with the C twin; every byte
  * outside of them must stay as it was.
- * Memory: kernel_run_free. Units: cycles of the tile. Errors: GError; what the program does wrong is
- * in `fault`.
+ * Memory: kernel_run_free. Units: cycles of the tile. Errors: GError; what the program does wrong
+ * is in `fault`.
  */
 #ifndef IPU_CLI_KERNEL_RUN_H
 #define IPU_CLI_KERNEL_RUN_H
@@ -34,7 +34,7 @@ struct kernel_run_options {
     bool exact_lane;      /* also observe the call itself (slower) */
     uint32_t n_addresses; /* operands stand here instead, in order */
     uint32_t address[KERNEL_MAX_OPERANDS];
-    bool force;           /* the binding is not asked about them */
+    bool force; /* the binding is not asked about them */
 };
 
 struct kernel_run {
@@ -49,8 +49,8 @@ struct kernel_run {
     struct isa_image *image;
     uint8_t *before;                        /* SRAM before the run */
     uint8_t *expected[KERNEL_MAX_OPERANDS]; /* operands after the twin, NULL without a twin */
-    uint64_t sampled_cycles; /* counter read to counter read */
-    uint64_t call_cycles;    /* from the call to the instruction behind it (exact_lane) */
+    uint64_t sampled_cycles;                /* counter read to counter read */
+    uint64_t call_cycles; /* from the call to the instruction behind it (exact_lane) */
     uint32_t call_lane;
     uint64_t closed_form_cycles; /* of the call, in its lane (exact_lane) or the usual one */
     bool faulted;

@@ -14,7 +14,7 @@ struct kernel_row {
 };
 
 static const struct kernel_row kernel_rows[N_KERNELS] = {
-#define KERNEL(name, symbol, source, code_bytes, ...)                                             \
+#define KERNEL(name, symbol, source, code_bytes, ...)                                              \
     {#name, symbol, source, code_bytes, {__VA_ARGS__}, &kernel_family_##name},
 #include "kernel/kernel.def"
 #undef KERNEL

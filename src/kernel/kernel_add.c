@@ -1,15 +1,16 @@
-/* Addition and multiplication (device/add_f16.S): 3 slots per quad; with a broadcast row all workers visit every row. */
+/* Addition and multiplication (device/add_f16.S): 3 slots per quad; with a broadcast row all
+ * workers visit every row. */
 #include "kernel/kernel_family.h"
 
 enum { ADD_SLOTS = 19, ADD_IDLE = 10, ADD_ROWS_SLOTS = 23, ADD_ROWS_ROW = 8, ADD_ROWS_IDLE = 11 };
 
-static bool add_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
-                         GError **error) {
+static bool add_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
     if (!kernel_check_param(spec, 0, 1, 1 << 16, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 4, 1 << 18, 4, error)) return false;
     if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
-    if (n > 1 << 19) return kernel_refuse(spec, 1, "size", "such that rows * width <= 524288", error);
+    if (n > 1 << 19)
+        return kernel_refuse(spec, 1, "size", "such that rows * width <= 524288", error);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, spec->p[2] ? 2 * (uint64_t)spec->p[1] : 2 * n, 8, KERNEL_READ,
@@ -43,11 +44,7 @@ static const char *add_symbol(const struct kernel_spec *spec) {
     return spec->p[2] ? "add_f16_rows" : "add_f16";
 }
 
-const struct kernel_family kernel_family_ADD_F16 = {.describe = add_describe,
-                                                    .cycles = add_cycles,
-                                                    .scalars = add_scalars,
-                                                    .symbol = add_symbol};
-const struct kernel_family kernel_family_MUL_F16 = {.describe = add_describe,
-                                                    .cycles = add_cycles,
-                                                    .scalars = add_scalars,
-                                                    .symbol = add_symbol};
+const struct kernel_family kernel_family_ADD_F16 = {
+    .describe = add_describe, .cycles = add_cycles, .scalars = add_scalars, .symbol = add_symbol};
+const struct kernel_family kernel_family_MUL_F16 = {
+    .describe = add_describe, .cycles = add_cycles, .scalars = add_scalars, .symbol = add_symbol};

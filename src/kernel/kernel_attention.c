@@ -6,8 +6,7 @@
 
 enum { MAX_SETUP = 27, MAX_ROW = 8, MAX_PANELS = 2, MAX_RAGGED = 8, MAX_IDLE = 10 };
 
-static bool max_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
-                         GError **error) {
+static bool max_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
     if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 16, 1 << 16, 16, error)) return false;
     if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
@@ -43,8 +42,7 @@ static uint32_t max_scalars(const struct kernel_spec *spec, uint32_t *ret) {
 
 enum { EXP_SETUP = 27, EXP_MASKS = 64, EXP_ROW = 11, EXP_PAIRS = 5, EXP_ZEROS = 2, EXP_IDLE = 12 };
 
-static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
-                         GError **error) {
+static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
     if (!kernel_check_param(spec, 0, 1, 2000, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 32, 4096, 32, error)) return false;
     if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
@@ -77,7 +75,8 @@ static uint64_t exp_cycles(const struct kernel_spec *spec, uint32_t lane) {
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
-        slots[w] = rows ? EXP_SETUP + 2 * f8 + (ragged ? EXP_MASKS : 0) + rows * row : EXP_IDLE + f8;
+        slots[w] =
+            rows ? EXP_SETUP + 2 * f8 + (ragged ? EXP_MASKS : 0) + rows * row : EXP_IDLE + f8;
     }
     return kernel_time_single(lane, 8, slots);
 }
@@ -145,10 +144,8 @@ static const char *normalise_symbol(const struct kernel_spec *spec) {
 
 const struct kernel_family kernel_family_ROW_MAX = {
     .describe = max_describe, .cycles = max_cycles, .scalars = max_scalars};
-const struct kernel_family kernel_family_EXP_PANELS = {.describe = exp_describe,
-                                                       .cycles = exp_cycles,
-                                                       .scalars = exp_scalars,
-                                                       .symbol = exp_symbol};
+const struct kernel_family kernel_family_EXP_PANELS = {
+    .describe = exp_describe, .cycles = exp_cycles, .scalars = exp_scalars, .symbol = exp_symbol};
 const struct kernel_family kernel_family_NORMALISE_PANELS = {.describe = normalise_describe,
                                                              .cycles = normalise_cycles,
                                                              .scalars = normalise_scalars,
@@ -175,7 +172,8 @@ static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs
     return true;
 }
 
-/* Six workers share a row when there are few and long ones (num_kernel_softmax_f16 knows it too). */
+/* Six workers share a row when there are few and long ones (num_kernel_softmax_f16 knows it too).
+ */
 static bool softmax_is_split(const struct kernel_spec *spec) {
     return spec->p[0] <= 3 && spec->p[2] / 16 >= 12;
 }

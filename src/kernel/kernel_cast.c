@@ -98,8 +98,15 @@ static bool wide_describe(const struct kernel_spec *spec, struct kernel_needs *r
     const bool widen = spec->kernel == KERNEL_CAST_F16_F32;
     kernel_operand_add(ret, (widen ? 4 : 2) * (uint64_t)n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        widen ? KERNEL_F32 : KERNEL_F16);
-    kernel_operand_add(ret, (f8 ? 1 : narrow ? 4 : 2) * (uint64_t)n, 8, KERNEL_READ,
-                       KERNEL_MEMORY_ANY, f8 ? KERNEL_F8 : narrow ? KERNEL_F32 : KERNEL_F16);
+    kernel_operand_add(ret,
+                       (f8       ? 1
+                        : narrow ? 4
+                                 : 2) *
+                           (uint64_t)n,
+                       8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       f8       ? KERNEL_F8
+                       : narrow ? KERNEL_F32
+                                : KERNEL_F16);
     ret->useful_work = n / 2;
     return true;
 }

@@ -40,7 +40,8 @@ static char *embed_name(const char *path) {
 }
 
 static void embed_array(GString *c, uint32_t i, const GByteArray *bytes) {
-    g_string_append_printf(c, "static const uint8_t object_%u[] __attribute__((aligned(8))) = {", i);
+    g_string_append_printf(c, "static const uint8_t object_%u[] __attribute__((aligned(8))) = {",
+                           i);
     for (guint k = 0; k < bytes->len; k++)
         g_string_append_printf(c, "%s%u,", k % 24 ? "" : "\n", bytes->data[k]);
     g_string_append(c, "\n};\n");

@@ -13,8 +13,10 @@ enum {
 static bool gelu_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
     if (!kernel_check_param(spec, 0, 2, 1 << 18, 2, error)) return false;
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = 3 * (uint64_t)spec->p[0]; /* 12 instructions per 4 values */
     return true;
@@ -69,8 +71,8 @@ static uint64_t bias_cycles(const struct kernel_spec *spec, uint32_t lane) {
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t share = kernel_share(spec->p[1] / (quads ? 4 : 2), w);
-        const uint32_t row = bias_is_wide(spec) ? BIAS_ROW + 10 * share
-                                                : PAIRS_ROW + (quads ? WORDS : PAIR) * share;
+        const uint32_t row =
+            bias_is_wide(spec) ? BIAS_ROW + 10 * share : PAIRS_ROW + (quads ? WORDS : PAIR) * share;
         slots[w] = share ? BIAS_SETUP + spec->p[0] * row : BIAS_IDLE;
     }
     return kernel_time_single(lane, 5, slots);
@@ -143,7 +145,5 @@ static const char *f8_symbol(const struct kernel_spec *spec) {
     return spec->p[2] ? "bias_gelu_f8" : "gelu_f8";
 }
 
-const struct kernel_family kernel_family_GELU_F8 = {.describe = f8_describe,
-                                                    .cycles = f8_cycles,
-                                                    .registers = f8_registers,
-                                                    .symbol = f8_symbol};
+const struct kernel_family kernel_family_GELU_F8 = {
+    .describe = f8_describe, .cycles = f8_cycles, .registers = f8_registers, .symbol = f8_symbol};

@@ -37,7 +37,8 @@ static struct gemm_shape gemm_shape(const struct kernel_spec *spec) {
     s.groups = spec->p[1] / gemm_k_width(spec);
     s.accumulate = spec->p[3] != 0;
     s.interleaved = spec->p[4] != 0;
-    s.stream = !s.f32 && !s.accumulate && s.rows >= GEMM_STREAM_MIN_ROWS && s.rows <= GEMM_STREAM_MAX_ROWS;
+    s.stream =
+        !s.f32 && !s.accumulate && s.rows >= GEMM_STREAM_MIN_ROWS && s.rows <= GEMM_STREAM_MAX_ROWS;
     return s;
 }
 
@@ -111,7 +112,8 @@ static void gemm_prologue(struct gemm_walk *g, uint32_t lane) {
     kernel_time_issue_n(&g->t, 1 + TARGET_SUP_PUT_CYCLES);
     if (s->f8) kernel_time_issue_n(&g->t, 2 * TARGET_SUP_PUT_CYCLES);
     if (!s->stream) {
-        kernel_time_issue_n(&g->t, 2 + 5 * TARGET_SUP_STORE_CYCLES + 4 + TARGET_SUP_BRANCH_CYCLES + 1);
+        kernel_time_issue_n(&g->t,
+                            2 + 5 * TARGET_SUP_STORE_CYCLES + 4 + TARGET_SUP_BRANCH_CYCLES + 1);
         return;
     }
     if (!k1) {
@@ -123,8 +125,7 @@ static void gemm_prologue(struct gemm_walk *g, uint32_t lane) {
     kernel_time_issue_n(&g->t, TARGET_SUP_RESULT_CYCLES); /* columns - 1 until its branch */
     if (s->columns > 1)
         kernel_time_issue_n(&g->t, TARGET_SUP_BRANCH_CYCLES + TARGET_SUP_STORE_CYCLES + 1);
-    else
-        kernel_time_issue_n(&g->t, 1 + TARGET_SUP_STORE_CYCLES + TARGET_SUP_BRANCH_CYCLES);
+    else kernel_time_issue_n(&g->t, 1 + TARGET_SUP_STORE_CYCLES + TARGET_SUP_BRANCH_CYCLES);
 }
 
 /* `inner` launches walk in one loop, then one more with another entry (gemm.S: gemm_group and

@@ -6,7 +6,9 @@
 
 enum { COPY_SLOTS = 13, FILL_SLOTS = 11, COPY_REGISTERS = 3, FILL_REGISTERS = 2 };
 
-static uint32_t move_words(const struct kernel_spec *spec) { return spec->p[0] / 8; }
+static uint32_t move_words(const struct kernel_spec *spec) {
+    return spec->p[0] / 8;
+}
 
 /* The workers divide words + 5 - w by six. */
 static uint32_t move_scalars(const struct kernel_spec *spec, uint32_t *ret) {
@@ -48,7 +50,8 @@ const struct kernel_family kernel_family_COPY_U64 = {
 const struct kernel_family kernel_family_FILL_U64 = {
     .describe = fill_describe, .cycles = fill_cycles, .scalars = move_scalars};
 
-/* --- Strided copies (device/copy_strided.S): rows, bytes, in_row, out_row, outer, in_outer, out_outer. --- */
+/* --- Strided copies (device/copy_strided.S): rows, bytes, in_row, out_row, outer, in_outer,
+ * out_outer. --- */
 
 enum { STRIDED_SETUP = 35, STRIDED_OUTER = 6, STRIDED_ROW = 4, STRIDED_IDLE = 13 };
 
@@ -68,7 +71,8 @@ static bool strided_describe(const struct kernel_spec *spec, struct kernel_needs
     if (!kernel_check_param(spec, 6, 0, whole, 8, error)) return false;
     const uint64_t out = strided_extent(spec, spec->p[3], spec->p[6]);
     const uint64_t in = strided_extent(spec, spec->p[2], spec->p[5]);
-    if (out > whole || in > whole) return kernel_refuse(spec, 0, "size", "such that both fit", error);
+    if (out > whole || in > whole)
+        return kernel_refuse(spec, 0, "size", "such that both fit", error);
     kernel_operand_add(ret, out, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_RAW);
     kernel_operand_add(ret, in, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_RAW);
     return true;
@@ -148,7 +152,8 @@ static bool gather_describe(const struct kernel_spec *spec, struct kernel_needs 
                        KERNEL_RAW);
     kernel_operand_add(ret, (uint64_t)spec->p[2] * spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
                        KERNEL_RAW);
-    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 4, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_U32);
+    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 4, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_U32);
     return true;
 }
 
@@ -171,7 +176,8 @@ static bool finite_describe(const struct kernel_spec *spec, struct kernel_needs 
                             GError **error) {
     if (!kernel_check_param(spec, 0, 2, 1 << 18, 2, error)) return false;
     kernel_operand_add(ret, 4 * TARGET_N_WORKERS, 4, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_U32);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 4, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 4, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
     return true;
 }
 
@@ -195,8 +201,8 @@ const struct kernel_family kernel_family_GATHER_ROWS = {
 const struct kernel_family kernel_family_FINITE_CHECK = {
     .describe = finite_describe, .cycles = finite_cycles, .scalars = finite_scalars};
 
-/* --- Fill with a half (device/fill_f16.S): bytes, value. Copies of halves (device/copy_u16.S): rows,
- * halves, out_row, in_row. --- */
+/* --- Fill with a half (device/fill_f16.S): bytes, value. Copies of halves (device/copy_u16.S):
+ * rows, halves, out_row, in_row. --- */
 
 enum { VALUE_SLOTS = 13, U16_SETUP = 26, U16_ROW = 4, U16_HALF = 12, U16_IDLE = 10 };
 enum { U16_SERIAL_SETUP = 19, U16_SERIAL_IDLE = 5 };
@@ -235,7 +241,8 @@ static bool u16_describe(const struct kernel_spec *spec, struct kernel_needs *re
     if (!kernel_check_param(spec, 3, 0, whole, 2, error)) return false;
     const uint64_t out = (uint64_t)(spec->p[0] - 1) * spec->p[2] + 2 * (uint64_t)spec->p[1];
     const uint64_t in = (uint64_t)(spec->p[0] - 1) * spec->p[3] + 2 * (uint64_t)spec->p[1];
-    if (out > whole || in > whole) return kernel_refuse(spec, 0, "size", "such that both fit", error);
+    if (out > whole || in > whole)
+        return kernel_refuse(spec, 0, "size", "such that both fit", error);
     kernel_operand_add(ret, out, 2, KERNEL_READ_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, in, 2, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     return true;
@@ -263,7 +270,5 @@ static const char *u16_symbol(const struct kernel_spec *spec) {
 
 const struct kernel_family kernel_family_FILL_F16 = {
     .describe = value_describe, .cycles = value_cycles, .scalars = value_scalars};
-const struct kernel_family kernel_family_COPY_U16 = {.describe = u16_describe,
-                                                     .cycles = u16_cycles,
-                                                     .scalars = u16_scalars,
-                                                     .symbol = u16_symbol};
+const struct kernel_family kernel_family_COPY_U16 = {
+    .describe = u16_describe, .cycles = u16_cycles, .scalars = u16_scalars, .symbol = u16_symbol};

@@ -3,11 +3,11 @@
 #include "kernel/kernel_family.h"
 
 enum {
-    NORM_SETUP = 34,      /* once per worker, with the exit */
-    NORM_ROW = 51,        /* per row beside 36 per panel */
+    NORM_SETUP = 34, /* once per worker, with the exit */
+    NORM_ROW = 51,   /* per row beside 36 per panel */
     NORM_IDLE = 19,
-    SPLIT_MOMENTS = 59,   /* beside 8 per panel */
-    SPLIT_APPLY = 117,    /* beside 28 per panel */
+    SPLIT_MOMENTS = 59, /* beside 8 per panel */
+    SPLIT_APPLY = 117,  /* beside 28 per panel */
 };
 
 static bool norm_is_split(const struct kernel_spec *spec) {
@@ -24,8 +24,10 @@ static bool norm_describe(const struct kernel_spec *spec, struct kernel_needs *r
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = 3 * n;
     return true;
@@ -82,8 +84,8 @@ const struct kernel_family kernel_family_NORM_F16 = {.describe = norm_describe,
                                                      .scalars = norm_scalars,
                                                      .symbol = norm_symbol};
 
-/* --- Moments and their application (device/moments.S). Parameters: rows, columns, panels, segments;
- * rows, columns, panels, parts. --- */
+/* --- Moments and their application (device/moments.S). Parameters: rows, columns, panels,
+ * segments; rows, columns, panels, parts. --- */
 
 enum {
     MOMENTS_SETUP = 64,
@@ -121,8 +123,8 @@ static bool moments_describe(const struct kernel_spec *spec, struct kernel_needs
     if (segments == 0 || 6 % segments != 0 || spec->p[1] / 16 % segments != 0)
         return kernel_refuse(spec, 3, "segments", "1, 2, 3 or 6 and divide the panels", error);
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
-    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * segments, 8, KERNEL_WRITE,
-                       KERNEL_MEMORY_ANY, KERNEL_F32);
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * segments, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       KERNEL_F32);
     kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
     ret->useful_work = n / 2;
     return true;
@@ -162,8 +164,10 @@ static bool apply_describe(const struct kernel_spec *spec, struct kernel_needs *
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * spec->p[3], 8, KERNEL_READ,
                        KERNEL_MEMORY_ANY, KERNEL_F32);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = 2 * n;
     return true;
@@ -174,8 +178,8 @@ static uint64_t apply_cycles(const struct kernel_spec *spec, uint32_t lane) {
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         uint32_t rows, panels;
         moments_share(spec, apply_segments(spec), w, &rows, &panels);
-        slots[w] = rows ? APPLY_SETUP + rows * (APPLY_ROW + 28 * panels + 8 * spec->p[3])
-                        : MOMENTS_IDLE;
+        slots[w] =
+            rows ? APPLY_SETUP + rows * (APPLY_ROW + 28 * panels + 8 * spec->p[3]) : MOMENTS_IDLE;
     }
     return kernel_time_single(lane, 8, slots);
 }
@@ -201,7 +205,8 @@ static bool rms_describe(const struct kernel_spec *spec, struct kernel_needs *re
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = 2 * n;
     return true;

@@ -50,14 +50,16 @@ const struct kernel_family kernel_family_REDUCE_F16 = {.describe = reduce_descri
                                                        .scalars = reduce_scalars,
                                                        .symbol = reduce_symbol};
 
-/* --- reduce_panels (device/reduce_panels.S): the same per panel of 16 columns, with an epilogue. --- */
+/* --- reduce_panels (device/reduce_panels.S): the same per panel of 16 columns, with an epilogue.
+ * --- */
 
 static bool panels_has(const struct kernel_spec *spec, uint32_t bit) {
     return (spec->p[3] & bit) != 0;
 }
 
 /* Entries by epilogue bits, without and with KERNEL_EPILOGUE_STANDARD; NULL = not offered. */
-#define PANELS(suffix) {"reduce_panels_" suffix, "reduce_panels_" suffix "_std"}
+#define PANELS(suffix)                                                                             \
+    { "reduce_panels_" suffix, "reduce_panels_" suffix "_std" }
 static const char *const panels_names[16][2] = {
     [KERNEL_EPILOGUE_RESIDUAL] = PANELS("r"),
     [KERNEL_EPILOGUE_BIAS] = PANELS("b"),
@@ -75,8 +77,10 @@ static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs 
                             GError **error) {
     const uint32_t partials = spec->p[0], rows = spec->p[1], columns = spec->p[2];
     if (spec->p[3] > 31 || !panels_names[spec->p[3] & 15][0])
-        return kernel_refuse(spec, 3, "epilogue", "residual (1), bias (2), 3, GELU (4), 6, F8 (8), "
-                                                  "10, 12 or 14; 16 more for region 0", error);
+        return kernel_refuse(spec, 3, "epilogue",
+                             "residual (1), bias (2), 3, GELU (4), 6, F8 (8), "
+                             "10, 12 or 14; 16 more for region 0",
+                             error);
     const bool f8 = panels_has(spec, KERNEL_EPILOGUE_F8);
     if (!kernel_check_param(spec, 0, 1, 4096, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 1, 8192, 1, error)) return false;

@@ -11,10 +11,10 @@
 #include "target/target.h"
 
 struct kernel_time {
-    uint64_t now;                         /* the next supervisor instruction issues here or later */
-    uint64_t launch_issue;                /* of the latest runall */
-    uint64_t start[TARGET_N_WORKERS];     /* first slot of the latest launch */
-    uint64_t exit[TARGET_N_WORKERS];      /* its exit */
+    uint64_t now;                     /* the next supervisor instruction issues here or later */
+    uint64_t launch_issue;            /* of the latest runall */
+    uint64_t start[TARGET_N_WORKERS]; /* first slot of the latest launch */
+    uint64_t exit[TARGET_N_WORKERS];  /* its exit */
     bool launched;
 };
 
@@ -37,8 +37,7 @@ uint64_t kernel_time_end(struct kernel_time *t, uint32_t lane);
 
 /* The stub of kernels with one launch: lower the stack, n_args stores, setzi, runall, raise the
  * stack, sync, br (device/kernel.inc: KERNEL_ENTRY). */
-uint64_t kernel_time_single(uint32_t lane, uint32_t n_args,
-                            const uint32_t slots[TARGET_N_WORKERS]);
+uint64_t kernel_time_single(uint32_t lane, uint32_t n_args, const uint32_t slots[TARGET_N_WORKERS]);
 
 /* Share of worker w in n items dealt round robin. */
 static inline uint32_t kernel_share(uint32_t n, uint32_t w) {

@@ -1,5 +1,5 @@
-/* Twins of row maxima, exponentials and the normalisation of products. A16 panels: element (r, c) of
- * R rows at ((c / 16) * R + r) * 16 + c % 16; A32 panels likewise with 32. */
+/* Twins of row maxima, exponentials and the normalisation of products. A16 panels: element (r, c)
+ * of R rows at ((c / 16) * R + r) * 16 + c % 16; A32 panels likewise with 32. */
 #include "numeric/num_kernel.h"
 
 #include <math.h>
@@ -61,8 +61,7 @@ void num_kernel_normalise_panels(const uint32_t *p, void *const *op) {
     const struct panels o = {op[0], p[0], p[3] != 0, (int32_t)p[4]};
     const uint16_t *in = op[1];
     for (uint32_t r = 0; r < p[0]; r++) {
-        const float inverse =
-            num_f32_round(1 / (double)num_f16_to_f32(in[at16(p[0], r, p[2])]));
+        const float inverse = num_f32_round(1 / (double)num_f16_to_f32(in[at16(p[0], r, p[2])]));
         const uint16_t high = num_h(inverse);
         const uint16_t low = num_h(num_f32_round((double)inverse - num_f16_to_f32(high)));
         for (uint32_t c = 0; c < p[1]; c++) {
@@ -98,7 +97,8 @@ static void softmax_row(const uint32_t *p, uint32_t r, const uint16_t *in, uint1
     const uint16_t minus_scale = (uint16_t)(p[3] ^ 0x8000);
     uint16_t best = 0xfbff;
     for (uint32_t c = 0; c < p[2]; c++)
-        if (num_f16_to_f32(in[at16(p[0], r, c)]) > num_f16_to_f32(best)) best = in[at16(p[0], r, c)];
+        if (num_f16_to_f32(in[at16(p[0], r, c)]) > num_f16_to_f32(best))
+            best = in[at16(p[0], r, c)];
     float lanes[6][8] = {{0}};
     for (uint32_t c = 0; c < p[1]; c++) {
         float *lane = lanes[softmax_part(p, c)];
@@ -112,8 +112,8 @@ static void softmax_row(const uint32_t *p, uint32_t r, const uint16_t *in, uint1
         }
         out[at16(p[0], r, c)] = e;
     }
-    *ret_max = num_f32_round(0 - (double)num_f32_round((double)num_f16_to_f32(best) *
-                                                       num_f16_to_f32(minus_scale)));
+    *ret_max = num_f32_round(
+        0 - (double)num_f32_round((double)num_f16_to_f32(best) * num_f16_to_f32(minus_scale)));
     *ret_sum = collect(lanes[0]);
     for (uint32_t w = 1; w < 6; w++) *ret_sum = num_f32_round((double)*ret_sum + collect(lanes[w]));
 }

@@ -52,21 +52,33 @@ static void gemm_run(const struct gemm *g) {
 }
 
 void num_kernel_gemm_f16(const uint32_t *p, void *const *op) {
-    const struct gemm g = {.out = op[0], .left = op[1], .right = op[2], .rows = p[0],
-                           .groups = p[1] / 16, .columns = p[2] / 16, .accumulate = p[3] != 0};
+    const struct gemm g = {.out = op[0],
+                           .left = op[1],
+                           .right = op[2],
+                           .rows = p[0],
+                           .groups = p[1] / 16,
+                           .columns = p[2] / 16,
+                           .accumulate = p[3] != 0};
     gemm_run(&g);
 }
 
 void num_kernel_gemm_f8(const uint32_t *p, void *const *op) {
-    const struct gemm g = {.out = op[0], .left = op[1], .right = op[2], .rows = p[0],
-                           .groups = p[1] / 32, .columns = p[2] / 16, .accumulate = p[3] != 0,
-                           .f8 = true, .scale = ldexp(1, (int32_t)p[5]),
+    const struct gemm g = {.out = op[0],
+                           .left = op[1],
+                           .right = op[2],
+                           .rows = p[0],
+                           .groups = p[1] / 32,
+                           .columns = p[2] / 16,
+                           .accumulate = p[3] != 0,
+                           .f8 = true,
+                           .scale = ldexp(1, (int32_t)p[5]),
                            .left_format = p[6] & 2 ? NUM_F152 : NUM_F143,
                            .right_format = p[6] & 1 ? NUM_F152 : NUM_F143};
     gemm_run(&g);
 }
 
-/* A8 rows of 8 floats, panels of 8 x 16 floats, out [columns / 16][rows][16]; one rounding per product. */
+/* A8 rows of 8 floats, panels of 8 x 16 floats, out [columns / 16][rows][16]; one rounding per
+ * product. */
 void num_kernel_gemm_f32(const uint32_t *p, void *const *op) {
     float *out = op[0];
     const float *left = op[1], *right = op[2];

@@ -3,9 +3,15 @@
 
 #include <math.h>
 
-static float f32_add(float a, float b) { return num_f32_round((double)a + b); }
-static float f32_sub(float a, float b) { return num_f32_round((double)a - b); }
-static float f32_mul(float a, float b) { return num_f32_round((double)a * b); }
+static float f32_add(float a, float b) {
+    return num_f32_round((double)a + b);
+}
+static float f32_sub(float a, float b) {
+    return num_f32_round((double)a - b);
+}
+static float f32_mul(float a, float b) {
+    return num_f32_round((double)a * b);
+}
 
 /* One row: `panels` groups of 16 halves, `step` halves apart. */
 struct norm_row {
@@ -75,7 +81,8 @@ void num_kernel_norm_f16(const uint32_t *p, void *const *op) {
     const uint32_t rows = p[0], panels = p[1] / 16;
     for (uint32_t i = 0; i < rows; i++) {
         const size_t at = (size_t)i * (p[2] ? 16 : p[1]);
-        const struct norm_row r = {(const uint16_t *)op[1] + at, panels, p[2] ? 16 * (size_t)rows : 16};
+        const struct norm_row r = {(const uint16_t *)op[1] + at, panels,
+                                   p[2] ? 16 * (size_t)rows : 16};
         float mean, variance;
         if (rows < 4 && panels >= 6) norm_moments_split(&r, &mean, &variance);
         else norm_moments(&r, num_f32_round(1 / (double)(float)(16 * panels)), &mean, &variance);

@@ -33,9 +33,13 @@ void num_kernel_gelu_f16(const uint32_t *p, void *const *op) {
     for (uint32_t e = 0; e < p[0]; e++) out[e] = num_kernel_gelu(in[e]);
 }
 
-void num_kernel_copy(const uint32_t *p, void *const *op) { memmove(op[0], op[1], p[0]); }
+void num_kernel_copy(const uint32_t *p, void *const *op) {
+    memmove(op[0], op[1], p[0]);
+}
 
-void num_kernel_fill(const uint32_t *p, void *const *op) { memset(op[0], 0, p[0]); }
+void num_kernel_fill(const uint32_t *p, void *const *op) {
+    memset(op[0], 0, p[0]);
+}
 
 /* --- Sums with an epilogue, in panels: bits as enum kernel_epilogue. --- */
 
@@ -137,8 +141,7 @@ void num_kernel_gelu_f8(const uint32_t *p, void *const *op) {
         for (uint32_t c = 0; c < stride; c++) {
             uint16_t h = c < p[1] ? in[(size_t)r * p[1] + c] : 0;
             if (bias && c < p[1]) h = num_h_add(h, bias[c]);
-            out[(size_t)r * stride + c] =
-                c < p[1] ? cast_f8(num_kernel_gelu(h), (int32_t)p[3]) : 0;
+            out[(size_t)r * stride + c] = c < p[1] ? cast_f8(num_kernel_gelu(h), (int32_t)p[3]) : 0;
         }
 }
 
@@ -188,7 +191,8 @@ void num_kernel_finite_check(const uint32_t *p, void *const *op) {
     for (uint32_t w = 0; w < 6; w++) {
         out[w] = 0;
         for (uint32_t k = w; k < p[0] / 2 && !out[w]; k += 6)
-            if ((in[2 * k] & 0x7c00) == 0x7c00 || (in[2 * k + 1] & 0x7c00) == 0x7c00) out[w] = k + 1;
+            if ((in[2 * k] & 0x7c00) == 0x7c00 || (in[2 * k + 1] & 0x7c00) == 0x7c00)
+                out[w] = k + 1;
     }
 }
 

@@ -42,12 +42,14 @@ static void test_shapes(void) {
 static void test_addresses(void) {
     const struct kernel_spec gemm = {KERNEL_GEMM_F16, {40, 32, 16, 0, 1}};
     refused(&gemm, (const uint32_t[]){0x80010, 0x60000, 0x90000}, DIAG_KERNEL_ALIGN, "operand 0");
-    refused(&gemm, (const uint32_t[]){0x60000, 0x64000, 0x90000}, DIAG_KERNEL_MEMORY, "interleaved");
+    refused(&gemm, (const uint32_t[]){0x60000, 0x64000, 0x90000}, DIAG_KERNEL_MEMORY,
+            "interleaved");
     refused(&gemm, (const uint32_t[]){0x80000, 0x81000, 0x90000}, DIAG_KERNEL_SEPARATE,
             "operands 0 and 1");
     refused(&gemm, (const uint32_t[]){0x80000, 0x60000, 0x80100}, DIAG_KERNEL_OVERLAP,
             "operands 0 and 2");
-    refused(&gemm, (const uint32_t[]){0xe7ff0 & ~31u, 0x60000, 0x90000}, DIAG_KERNEL_MEMORY, "SRAM");
+    refused(&gemm, (const uint32_t[]){0xe7ff0 & ~31u, 0x60000, 0x90000}, DIAG_KERNEL_MEMORY,
+            "SRAM");
     const struct kernel_spec gelu = {KERNEL_GELU_F16, {64}};
     refused(&gelu, (const uint32_t[]){0x60000, 0x60040}, DIAG_KERNEL_OVERLAP, "overlap");
 }
@@ -70,7 +72,8 @@ static void test_accepts(void) {
 static void test_lanes(void) {
     const struct kernel_spec spec = {KERNEL_GEMM_F16, {81, 80, 80, 0, 1}};
     for (uint32_t lane = 0; lane < TARGET_LANE_CYCLES; lane++)
-        g_assert_cmpint(ABS((int)kernel_cycles_lane(&spec, lane) - (int)kernel_cycles(&spec)), <=, 6);
+        g_assert_cmpint(ABS((int)kernel_cycles_lane(&spec, lane) - (int)kernel_cycles(&spec)), <=,
+                        6);
 }
 
 int main(int argc, char **argv) {

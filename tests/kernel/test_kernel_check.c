@@ -1,5 +1,5 @@
-/* Every kernel agrees with its twin over the sweep, in place, in both regions, off alignment; closed forms
- * hold; code sizes are those of kernel.def; docs/kernels.md is current. */
+/* Every kernel agrees with its twin over the sweep, in place, in both regions, off alignment;
+ * closed forms hold; code sizes are those of kernel.def; docs/kernels.md is current. */
 #include "kernel/kernel.h"
 
 #include <string.h>
@@ -45,7 +45,8 @@ static void test_published(void) {
         const char *m = strstr(lines[i], "\"measured_cycles\":");
         if (!p || !m) continue;
         rows++;
-        g_assert_cmpuint(g_ascii_strtoull(m + 18, NULL, 10), <=, g_ascii_strtoull(p + 19, NULL, 10));
+        g_assert_cmpuint(g_ascii_strtoull(m + 18, NULL, 10), <=,
+                         g_ascii_strtoull(p + 19, NULL, 10));
     }
     g_assert_cmpuint(rows, >=, 100);
 }
@@ -56,7 +57,8 @@ static void test_forced(void) {
         const char *call, *fault;
     } cases[] = {
         /* out and left in one memory element */
-        {"kernel-cycles GEMM_F16 --shape 24,32,16,0,1 --address 0x80000,0x82000,0x90000", "CONFLICT"},
+        {"kernel-cycles GEMM_F16 --shape 24,32,16,0,1 --address 0x80000,0x82000,0x90000",
+         "CONFLICT"},
         /* out of an accumulating product in region 0 */
         {"kernel-cycles GEMM_F16 --shape 24,32,16,0,1 --address 0x60000,0x80000,0x90000", "fault"},
         {"kernel-cycles GELU_F16 --shape 64 --address 0x60004,0x64000", "fault"},
