@@ -216,7 +216,10 @@ static void tgr_exp(const struct kernel_spec *s, uint8_t *const *o) {
         for (uint32_t c = 0; c < s->p[1]; c++) {
             const size_t e = tgr_panel(s->p[0], r, c);
             const float x = scale * (tgr_f16(o[1], e) - tgr_f16(o[2], 2 * r));
-            tgr_set(o[0], e, c < s->p[2] ? expf(x) : 0);
+            const float y = c < s->p[2] ? num_f16_to_f32(num_f16_from_f32(expf(x))) : 0;
+            if (s->p[4])
+                o[0][((size_t)c / 32 * s->p[0] + r) * 32 + c % 32] = num_f8_from_f32(y, NUM_F143, (int32_t)s->p[5]);
+            else tgr_set(o[0], e, y);
         }
 }
 

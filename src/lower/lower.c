@@ -325,26 +325,38 @@ static bool lower_kernel(struct lower *l, const struct program_op *op) {
     return true;
 }
 
-/* Equal boxes on equal tiles. */
+/* Equal boxes on equal tiles; one call per matrix. */
+static bool cast_shard(struct lower *l, const struct program_op *op, uint32_t number) {
+    const struct program_value *o = lower_value(l, op->output), *x = lower_value(l, op->inputs[0]);
+    const bool batched = o->layout.order == PROGRAM_AMP_BATCHED;
+    struct program_shard so, sx;
+    program_shard_at(o, number, &so);
+    program_shard_at(x, number, &sx);
+    const struct kernel_spec spec = {
+        KERNEL_CAST_PANELS,
+        {(batched ? 1 : so.extent[0]) * so.extent[1], so.extent[2], (uint32_t)(int32_t)o->layout.exponent}};
+    for (uint32_t b = 0; b < (batched ? so.extent[0] : 1); b++) {
+        const uint32_t at[3] = {b, 0, 0};
+        const struct tg_ref operands[] = {
+            {l->alloc_of[op->output][number], program_offset(&o->layout, &so, at)},
+            {l->alloc_of[op->inputs[0]][number], program_offset(&x->layout, &sx, at)}};
+        if (!tg_call(&l->b, so.tile, &spec, operands, l->error)) return false;
+    }
+    return true;
+}
+
 static bool lower_cast(struct lower *l, const struct program_op *op) {
     const struct program_value *o = lower_value(l, op->output), *x = lower_value(l, op->inputs[0]);
+    const bool panels = o->layout.order == PROGRAM_AMP_LEFT || o->layout.order == PROGRAM_AMP_BATCHED;
     if (x->layout.format != PROGRAM_F16 || o->layout.format != PROGRAM_F8_F143 ||
-        x->layout.order != PROGRAM_AMP_LEFT || o->layout.order != PROGRAM_AMP_LEFT) {
+        x->layout.order != o->layout.order || !panels) {
         diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a cast other than F16 to F8 panels");
         return false;
     }
     if (!lower_phase_close(l)) return false;
     const uint32_t n = program_n_shards(o);
-    for (uint32_t i = 0; i < n; i++) {
-        struct program_shard s;
-        program_shard_at(o, i, &s);
-        const struct kernel_spec spec = {KERNEL_CAST_PANELS,
-                                         {s.extent[0] * s.extent[1], s.extent[2],
-                                          (uint32_t)(int32_t)o->layout.exponent}};
-        const struct tg_ref operands[] = {{l->alloc_of[op->output][i], 0},
-                                          {l->alloc_of[op->inputs[0]][i], 0}};
-        if (!tg_call(&l->b, s.tile, &spec, operands, l->error)) return false;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!cast_shard(l, op, i)) return false;
     close_op(l, op);
     return true;
 }

@@ -275,7 +275,8 @@ static bool deliver_filler(struct delivery *v, const struct run *r, uint32_t fil
     const uint32_t *to = &l->alloc_of[v->d][v->d_shard];
     uint32_t index[PROGRAM_N_AXES] = {0};
     const uint32_t shard = lower_shard_on_tile(l, filler, index, tile_of(l, to[0]));
-    BUG_ON(shard == PROGRAM_NONE || r->bytes > lower_value(l, filler)->cols * 2);
+    const struct program_value *f = lower_value(l, filler);
+    BUG_ON(shard == PROGRAM_NONE || r->bytes > f->cols * program_format_bytes(f->layout.format));
     const struct tg_ref from = {l->alloc_of[filler][shard], 0};
     if (n == 1) return local_copy(v, from, (struct tg_ref){to[0], r->to}, r->bytes);
     for (uint32_t i = 0; i < n; i++) v->remote[i] = (struct tg_ref){to[i], r->to};

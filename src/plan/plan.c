@@ -16,6 +16,7 @@ void plan_options_defaults(struct plan_options *o) {
                                .interleaved_bytes = TARGET_SRAM_LOAD_END - TARGET_REGION1_BASE -
                                                     TARGET_ELEMENT_PAIR_BYTES,
                                .free_input_bytes = 128 * 1024, .fp8_exponent = -4,
+                               .attention_qk_exponent = -4, .attention_pv_exponent = -4,
                                .candidates = 192};
 }
 
@@ -132,6 +133,13 @@ static void set_precision(const struct search *s, const struct graph *g, struct 
         const struct plan_gemm *m = &s->p.gemms[i];
         if (m->format == PROGRAM_F16) continue;
         ops[m->op].operand[0] = ops[m->op].operand[1] = f8;
+    }
+    const struct reference_format qk = {GRAPH_F8_F143, (int8_t)s->o->attention_qk_exponent};
+    const struct reference_format pv = {GRAPH_F8_F143, (int8_t)s->o->attention_pv_exponent};
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        if (g->ops[i].kind != GRAPH_ATTENTION) continue;
+        if (s->o->attention_qk_fp8) ops[i].operand[0] = ops[i].operand[1] = qk;
+        if (s->o->attention_pv_fp8) ops[i].operand[2] = ops[i].probability = pv;
     }
     for (uint32_t i = 0; i < ret->program->n_values; i++) {
         const struct program_value *v = &ret->program->values[i];

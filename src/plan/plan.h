@@ -44,6 +44,8 @@ struct plan_options {
     const struct plan_constraint *constraints;
     bool fp8;               /* operands of products with parameters in F8 F143 at fp8_exponent */
     int32_t fp8_exponent;
+    bool attention_qk_fp8, attention_pv_fp8; /* both operands of that product of attention in F8 F143 */
+    int32_t attention_qk_exponent, attention_pv_exponent;
     uint32_t candidates;    /* grids kept per product for the search; 0 = default */
     uint32_t rank;          /* 0 = the best plan, 1 = the next one ... (acceptance of finalists) */
 };

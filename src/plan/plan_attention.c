@@ -17,12 +17,15 @@ struct attention {
     uint32_t batch, rows, keys, width, out; /* width of queries and keys, out of values */
     uint32_t n, r, c;                       /* parts of batch, rows, keys */
     float scale;
+    bool qk8, pv8; /* that product's operands in F8 */
 };
 
 /* --- Grid --- */
 
-static uint64_t gemm_cycles(uint32_t rows, uint32_t inner, uint32_t columns) {
-    const struct kernel_spec s = {KERNEL_GEMM_F16, {rows, align_up_u32(inner, 16), align_up_u32(columns, 16), 0, 1}};
+static uint64_t gemm_cycles(bool f8, uint32_t rows, uint32_t inner, uint32_t columns) {
+    const struct kernel_spec s = {
+        f8 ? KERNEL_GEMM_F8 : KERNEL_GEMM_F16,
+        {rows, align_up_u32(inner, f8 ? 32 : 16), align_up_u32(columns, 16), 0, 1}};
     return kernel_cycles(&s);
 }
 
@@ -33,9 +36,9 @@ static uint64_t grid_cycles(const struct attention *a, uint32_t r, uint32_t c) {
     const uint64_t kv = (r > 1 || c > 1 ? 1 : 0) * (uint64_t)keys * (width + out) / 2;
     const uint32_t valid = MIN(keys, a->keys);
     const struct kernel_spec maxima = {KERNEL_ROW_MAX, {rows, keys, valid}};
-    const struct kernel_spec exponential = {KERNEL_EXP_PANELS, {rows, keys, valid, num_f16_from_f32(a->scale)}};
-    uint64_t cycles = plan_phase_cycles(q + kv, 64) + gemm_cycles(rows, width, keys) +
-                      kernel_cycles(&maxima) + kernel_cycles(&exponential) + gemm_cycles(rows, keys, out);
+    const struct kernel_spec exponential = {KERNEL_EXP_PANELS, {rows, keys, valid, num_f16_from_f32(a->scale), a->pv8}};
+    uint64_t cycles = plan_phase_cycles(q + kv, 64) + gemm_cycles(a->qk8, rows, width, keys) +
+                      kernel_cycles(&maxima) + kernel_cycles(&exponential) + gemm_cycles(a->pv8, rows, keys, out);
     const uint32_t owned = ceil_div_u32(rows, MIN(c, a->rows / r));
     const struct kernel_spec divide = {KERNEL_NORMALISE_PANELS, {owned, out, a->out}};
     cycles += kernel_cycles(&divide);
@@ -93,29 +96,92 @@ static void own_rows(const struct attention *a, struct program_value *v) {
     v->layout.window_cols = 1;
 }
 
-static struct program_layout key_layout(uint8_t order, uint8_t memory, uint32_t axis) {
-    struct program_layout l = build_layout(PROGRAM_F16, order, memory);
+/* Keys are padded to 32 on every tile: whole K groups in either format. */
+static struct program_layout key_layout(uint8_t format, uint8_t order, uint8_t memory, uint32_t axis) {
+    struct program_layout l = build_layout(format, order, memory);
     l.grain[axis] = l.pad[axis] = 32;
     return l;
 }
 
-/* A host operand is stored as the grid reads it; computed ones are copied. */
+static uint8_t qk_format(const struct attention *a) {
+    return a->qk8 ? PROGRAM_F8_F143 : PROGRAM_F16;
+}
+
+static uint8_t pv_format(const struct attention *a) {
+    return a->pv8 ? PROGRAM_F8_F143 : PROGRAM_F16;
+}
+
+static void set_exponent(const struct attention *a, struct program_value *v, bool qk) {
+    const struct plan_options *o = a->b->o;
+    if (v->layout.format == PROGRAM_F8_F143)
+        v->layout.exponent = (int8_t)(qk ? o->attention_qk_exponent : o->attention_pv_exponent);
+}
+
+/* F16 boxes (each element on one tile) and their cast; *v gives shape, owners and the F8 format. */
+static uint32_t cast_boxes(const struct attention *a, const struct held *from, const struct program_value *v) {
+    struct program_value boxes = *v;
+    boxes.name = arena_printf(a->b->p->arena, "%s.boxes", v->name);
+    boxes.layout.format = PROGRAM_F16;
+    boxes.layout.exponent = 0;
+    boxes.layout.memory = PROGRAM_INTERLEAVED;
+    const struct program_op cast = {.compute = PROGRAM_CAST, .operation = a->op->name, .reason = "cast",
+                                    .n_inputs = 1,
+                                    .inputs = {build_copy(a->b, a->op, "gather", from, &boxes)}};
+    return build_compute(a->b, &cast, v);
+}
+
+/* A host operand is stored as the grid reads it; computed ones are copied, by way of a cast on boxes of
+ * rows where F8 is wanted. */
 static uint32_t operand(const struct attention *a, uint32_t k, const struct program_value *want) {
-    if (!build_is_source(a->b, a->op->operands[k])) return build_place(a->b, a->op, a->op->operands[k], want, false);
-    return build_source(a->b, a->op->operands[k], want);
+    struct build *b = a->b;
+    if (build_is_source(b, a->op->operands[k])) return build_source(b, a->op->operands[k], want);
+    if (!a->qk8) return build_place(b, a->op, a->op->operands[k], want, false);
+    struct program_value boxes = value(a, k == 0 ? "queries.f8" : "keys.f8", want->rows, want->cols,
+                                       build_layout(PROGRAM_F8_F143, PROGRAM_AMP_BATCHED, PROGRAM_ANY));
+    boxes.layout.exponent = want->layout.exponent;
+    if (k == 0) {
+        own_rows(a, &boxes);
+    } else {
+        boxes.layout.grain[1] = 32; /* the key parts; each cut in windows over the row parts */
+        build_axis(&boxes.layout, PROGRAM_ROWS, a->c, 1);
+        const uint32_t last = a->keys - program_part_start(a->keys, 32, a->c, a->c - 1);
+        const uint32_t n = MIN(a->r, last);
+        build_axis(&boxes.layout, PROGRAM_WINDOW, n, a->c);
+        boxes.layout.window_rows = boxes.layout.window_cols = n > 1 ? 1 : 0;
+        if (n > 1) boxes.layout.window_rows = n;
+    }
+    const struct held cast = {cast_boxes(a, &b->held[plan_resolve(b->g, a->op->operands[k])], &boxes),
+                              program_map_identity(), false};
+    return build_copy(b, a->op, "gather", &cast, want);
+}
+
+/* The transposed values in F8: whole rows (channels) spread over the tiles. */
+static uint32_t cast_values(const struct attention *a, const struct held *from) {
+    const struct program_value *t = &a->b->p->values[from->value];
+    struct program_value v = {.name = arena_printf(a->b->p->arena, "%s.values.f8", a->op->name),
+                              .batch = t->batch, .rows = t->rows, .cols = t->cols, .inside = PROGRAM_NONE,
+                              .layout = build_layout(PROGRAM_F8_F143, PROGRAM_AMP_BATCHED, PROGRAM_ANY)};
+    set_exponent(a, &v, false);
+    const uint32_t parts = MIN(t->rows, a->b->p->n_tiles);
+    build_axis(&v.layout, PROGRAM_ROWS, parts, a->b->p->n_tiles / parts);
+    const struct held whole = {from->value, program_map_identity(), false};
+    return cast_boxes(a, &whole, &v);
 }
 
 /* Values as coefficients, keys inner, with a column of ones behind them. */
 static uint32_t values(const struct attention *a) {
     struct build *b = a->b;
     struct program_value v = value(a, "values", a->keys, a->out + 1,
-                                   key_layout(PROGRAM_COEFF, PROGRAM_INTERLEAVED, PROGRAM_ROWS));
+                                   key_layout(pv_format(a), PROGRAM_COEFF, PROGRAM_INTERLEAVED, PROGRAM_ROWS));
+    set_exponent(a, &v, false);
     build_axis(&v.layout, PROGRAM_ROWS, a->c, 1);
     struct held from = b->held[plan_resolve(b->g, a->op->operands[2])];
     if (from.value == PROGRAM_NONE) {
         struct program_value home = v;
         home.cols = a->out;
         from = (struct held){build_source(b, a->op->operands[2], &home), program_map_identity(), false};
+    } else if (a->pv8) {
+        from.value = cast_values(a, &from);
     }
     build_axis(&v.layout, PROGRAM_REPLICA, a->r, a->c);
     BUG_ON(b->ones == PROGRAM_NONE);
@@ -166,13 +232,17 @@ static uint32_t row_maxima(const struct attention *a, uint32_t scores) {
 /* Unnormalised probabilities in the place of the scores. */
 static uint32_t probabilities(const struct attention *a, uint32_t queries, uint32_t keys) {
     struct program_value v = value(a, "scores", a->rows, a->keys,
-                                   key_layout(PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED, PROGRAM_COLS));
+                                   key_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED,
+                                              PROGRAM_COLS));
     by_rows(a, &v);
     build_axis(&v.layout, PROGRAM_COLS, a->c, 1);
     const uint32_t scores =
         compute(a, (struct program_op){.compute = PROGRAM_PRODUCT, .n_inputs = 2, .inputs = {queries, keys}}, &v);
     const uint32_t maxima = row_maxima(a, scores);
     v.name = arena_printf(a->b->p->arena, "%s.probabilities", a->op->name);
+    v.layout.format = pv_format(a);
+    if (a->pv8) v.layout.memory = PROGRAM_ANY;
+    set_exponent(a, &v, false);
     return compute(a,
                    (struct program_op){.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_EXPONENTIAL,
                                        .n_inputs = 2, .inputs = {scores, maxima}, .real = a->scale},
@@ -239,6 +309,8 @@ bool build_attention(struct build *b, const struct graph_op *op) {
                           .keys = k->dim[k->n_dims - 2], .out = v->dim[v->n_dims - 1]};
     a.batch = (uint32_t)(graph_shape_elements(q) / a.rows / a.width);
     a.scale = op->attrs.scale != 0 ? op->attrs.scale : 1 / sqrtf((float)a.width);
+    a.qk8 = b->o->attention_qk_fp8;
+    a.pv8 = b->o->attention_pv_fp8;
     if (op->attrs.causal) return plan_refuse(op, "causal attention is not supported yet", b->error);
     if (a.out % 16 == 0)
         return plan_refuse(op, "a value width that is a multiple of 16 is not supported yet", b->error);
@@ -247,11 +319,14 @@ bool build_attention(struct build *b, const struct graph_op *op) {
     if (values_held->value != PROGRAM_NONE && !values_held->swapped)
         return plan_refuse(op, "its values need a transposing kernel, which is not there yet", b->error);
     struct program_value queries = value(&a, "queries", a.rows, a.width,
-                                         build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_ANY));
+                                         build_layout(qk_format(&a), PROGRAM_AMP_BATCHED, PROGRAM_ANY));
+    set_exponent(&a, &queries, true);
     by_rows(&a, &queries);
     build_axis(&queries.layout, PROGRAM_REPLICA, a.c, 1);
     struct program_value keys = value(&a, "keys", a.keys, a.width,
-                                      key_layout(PROGRAM_COEFF_T, PROGRAM_INTERLEAVED, PROGRAM_ROWS));
+                                      key_layout(qk_format(&a), PROGRAM_COEFF_T, PROGRAM_INTERLEAVED,
+                                                 PROGRAM_ROWS));
+    set_exponent(&a, &keys, true);
     build_axis(&keys.layout, PROGRAM_ROWS, a.c, 1);
     build_axis(&keys.layout, PROGRAM_REPLICA, a.r, a.c);
     const uint32_t x = operand(&a, 0, &queries), y = operand(&a, 1, &keys), z = values(&a);

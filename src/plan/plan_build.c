@@ -418,10 +418,19 @@ static void build_ones(struct build *b) {
     if (!wanted) return;
     struct program_value v = {.name = "ones", .batch = 1, .rows = 1, .cols = 32, .inside = PROGRAM_NONE,
                               .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
+    v.layout.grain[2] = v.layout.pad[2] = 32;
     build_axis(&v.layout, PROGRAM_REPLICA, b->p->n_tiles, 1);
     const struct program_op op = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_ONES,
                                   .operation = "ones", .reason = "operator"};
     b->ones = build_compute(b, &op, &v);
+    if (!b->o->attention_pv_fp8) return;
+    v.name = "ones.f8";
+    v.layout = build_layout(PROGRAM_F8_F143, PROGRAM_AMP_LEFT, PROGRAM_ANY);
+    v.layout.exponent = (int8_t)b->o->attention_pv_exponent;
+    build_axis(&v.layout, PROGRAM_REPLICA, b->p->n_tiles, 1);
+    const struct program_op cast = {.compute = PROGRAM_CAST, .operation = "ones", .reason = "cast",
+                                    .n_inputs = 1, .inputs = {b->ones}};
+    b->ones = build_compute(b, &cast, &v);
 }
 
 static struct program *build_pass(struct build *b) {

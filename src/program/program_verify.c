@@ -234,6 +234,11 @@ static bool check_kernel(struct check *c, const struct program_op *op) {
     }
     if (op->n_inputs < 1) return bad_op(c, op, "a kernel needs an input");
     const struct program_value *x = &c->p->values[op->inputs[0]];
+    if (op->kernel == PROGRAM_KERNEL_EXPONENTIAL) { /* the result may be F8 */
+        struct program_value same = *x;
+        same.layout.format = o->layout.format;
+        return check_same_place(c, op, o, &same);
+    }
     if (op->kernel == PROGRAM_KERNEL_NORMALISE) return check_normalise(c, op, o, x);
     if (op->kernel == PROGRAM_KERNEL_ROW_MAX) return check_row_max(c, op, o, x);
     return check_same_place(c, op, o, x);
