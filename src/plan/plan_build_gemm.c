@@ -69,12 +69,26 @@ static uint32_t left_cast(struct build *b, const struct plan_gemm *m, const stru
     return build_copy(b, &b->g->ops[m->op], "gather", &from, want);
 }
 
+/* A value that is held by rows or heads would reach its many readers in pieces of 32 bytes. Brought
+ * first to boxes on the readers it costs one short phase and then moves in long messages. */
+static void hold_boxes(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+    const uint32_t value = plan_resolve(b->g, m->left);
+    if (b->p->values[b->held[value].value].layout.window_rows &&
+        b->p->values[b->held[value].value].layout.count[PROGRAM_COLS] > 1)
+        return; /* boxes of another product */
+    struct program_value boxes = left_layout(b, m, c);
+    boxes.name = arena_printf(b->p->arena, "%s.boxes", b->g->ops[m->op].name);
+    own_boxes(m, c, &boxes.layout);
+    build_hold(b, value, build_place(b, &b->g->ops[m->op], m->left, &boxes, false));
+}
+
 static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
                              const struct plan_candidate *c) {
     const struct graph_op *op = &b->g->ops[m->op];
     struct program_value v = left_layout(b, m, c);
     if (!build_is_source(b, m->left)) {
         if (m->format != PROGRAM_F16) return left_cast(b, m, c, &v);
+        if (m->source == PROGRAM_NONE && c->c > 1) hold_boxes(b, m, c);
         return build_place(b, op, m->left, &v, false);
     }
     const uint32_t cast = b->cast[plan_resolve(b->g, m->left)];
