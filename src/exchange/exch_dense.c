@@ -291,7 +291,6 @@ static void find_followers(struct dense *k) {
     const struct exch_msgs *m = k->m;
     k->follower = g_new(uint32_t, m->n + 1);
     memset(k->follower, 0xff, (m->n + 1) * sizeof *k->follower);
-    k->done = g_new0(uint8_t, m->n + 1);
     memset(k->expect, 0xff, sizeof k->expect);
     if (k->o->contiguous == 0) return;
     uint32_t first[N + 1] = {0};
@@ -312,10 +311,36 @@ static void find_followers(struct dense *k) {
     g_free(at);
 }
 
+/* Stays where it is: sent before the cut in the sender's order of time. */
+static inline bool kept(const struct dense *k, uint32_t i) {
+    return k->o->keep_before != 0 &&
+           (int32_t)k->s->slot[i] + k->mean[k->m->src[i]] < k->o->keep_before;
+}
+
+/* A kept message that reaches into the new part is committed; all push the ends of their endpoints.
+ */
+static void keep(struct dense *k, uint32_t i) {
+    enum {
+        REACH = 700
+    }; /* slots: the largest lag and latency, and the longest message that matters */
+    const struct exch_msgs *m = k->m;
+    const uint32_t s = m->src[i], d = m->rec_tile[m->rec0[i]], slot = k->s->slot[i];
+    const int32_t end = (int32_t)slot + m->items[i];
+    if (end + k->mean[s] + REACH >= k->o->keep_before) exch_lines_commit(k->l, i, slot);
+    k->cursor[s] = MAX(k->cursor[s], (uint32_t)end);
+    k->free_label[d] = MAX(k->free_label[d], end + k->route->ttm[s][d] + 1);
+    k->n_left--;
+    k->done[i] = 1;
+}
+
 static void count_pairs(struct dense *k) {
     const struct exch_msgs *m = k->m;
     uint32_t *key = g_new0(uint32_t, (size_t)N * N + 1);
     for (uint32_t i = 0; i < m->n; i++) {
+        if (kept(k, i)) {
+            keep(k, i);
+            continue;
+        }
         key[(size_t)m->src[i] * N + m->rec_tile[m->rec0[i]]]++;
         k->left_out[m->src[i]] += m->items[i];
         k->words_left += m->items[i];
@@ -335,24 +360,32 @@ static void count_pairs(struct dense *k) {
         n_pairs++;
     }
     for (uint32_t i = 0; i < m->n; i++)
-        k->list[k->pair_end[k->pair_of[(size_t)m->src[i] * N + m->rec_tile[m->rec0[i]]]]++] = i;
+        if (!k->done[i])
+            k->list[k->pair_end[k->pair_of[(size_t)m->src[i] * N + m->rec_tile[m->rec0[i]]]]++] = i;
     g_free(key);
 }
 
-static void prepare(struct dense *k) {
-    count_pairs(k);
-    k->n_left = k->m->n;
-    set_scale(k);
-    find_followers(k);
+static void first_slots(struct dense *k) {
     for (uint32_t s = 0; s < N; s++) {
         int32_t sum = 0;
         for (uint32_t d = 0; d < N; d++) sum += k->route->ttm[s][d];
         k->mean[s] = sum / N;
+        k->free_label[s] = 1;
+    }
+}
+
+static void prepare(struct dense *k) {
+    first_slots(k);
+    k->n_left = k->m->n;
+    k->done = g_new0(uint8_t, k->m->n + 1);
+    count_pairs(k);
+    set_scale(k);
+    find_followers(k);
+    for (uint32_t s = 0; s < N; s++) {
         int32_t first = INT32_MAX;
         for (uint32_t d = 0; d < N; d++)
             if (k->pend[(size_t)s * N + d]) first = MIN(first, MAX(0, -k->route->ttm[s][d]));
-        k->cursor[s] = first == INT32_MAX ? 0 : (uint32_t)first;
-        k->free_label[s] = 1;
+        if (first != INT32_MAX) k->cursor[s] = MAX(k->cursor[s], (uint32_t)first);
         set_near(k, s);
         set_urgency(k, s);
         if (k->left_out[s] > 0) wheel_add(k, s);

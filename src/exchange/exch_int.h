@@ -113,7 +113,9 @@ struct exch_dense_options {
     bool projected;
     float tail_weight; /* further weight of the last `tail` words: a small spread of the ends */
     uint32_t tail;
-    float lead;       /* slots by which a sender looks earlier per word more than the mean left */
+    float lead; /* slots by which a sender looks earlier per word more than the mean left */
+    int32_t
+        keep_before;  /* messages of the given schedule that are sent before this stay; 0 = none */
     float contiguous; /* slots that a message is worth which continues its receiver's buffer: small
                          rows */
 };

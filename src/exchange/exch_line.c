@@ -363,7 +363,7 @@ static void commit_recipient(struct exch_lines *l, uint32_t i, uint32_t j, uint3
     const struct exch_msgs *m = l->m;
     const uint32_t t = m->rec_tile[j], n = m->items[i], flag = m->rec_flag[j];
     const uint32_t x = s + (uint32_t)m->rec_x[j], lag = exch_lag(l->route, t);
-    uint64_t *w = l->tile[t].w;
+    uint64_t *w = lines_of(l, t, x + lag + n)->w;
     uint32_t p = x + lag;
     if (m->paired[i]) {
         const uint32_t f = p - 1, src = (flag & REC_EARLY) ? x : f;

@@ -218,24 +218,24 @@ static void try_static(struct attempt *a) {
 /* Found by trials on seed 1 of the kinds of exchange 16. Phases of one length prefer the first two,
  * mixed ones the third, which then goes first. */
 static const struct exch_dense_options dense_sets[] = {
-    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0},
-    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0},
-    {16, 4, 0.003f, true, 0, 0, 0, 0},
-    {16, 8, 0.01f, true, 0.1f, 500, 0.1f, 0},
-    {2, 4, 0.01f, true, 0, 0, 0.02f, 0},
-    {16, 5, 0.01f, true, 0.05f, 800, 0.1f, 0},
-    {24, 7, 0.02f, true, 0.1f, 500, 0.2f, 0},
-    {8, 6, 0.01f, true, 0, 0, 0, 0},
-    {16, 6, 0.03f, true, 0, 0, 0, 0},
-    {4, 6, 0.01f, true, 0, 0, 0, 0},
-    {32, 8, 0.05f, true, 0, 0, 0, 0},
-    {12, 4, 0.02f, true, 0, 0, 0, 0},
+    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0, 0},
+    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0, 0},
+    {16, 4, 0.003f, true, 0, 0, 0, 0, 0},
+    {16, 8, 0.01f, true, 0.1f, 500, 0.1f, 0, 0},
+    {2, 4, 0.01f, true, 0, 0, 0.02f, 0, 0},
+    {16, 5, 0.01f, true, 0.05f, 800, 0.1f, 0, 0},
+    {24, 7, 0.02f, true, 0.1f, 500, 0.2f, 0, 0},
+    {8, 6, 0.01f, true, 0, 0, 0, 0, 0},
+    {16, 6, 0.03f, true, 0, 0, 0, 0, 0},
+    {4, 6, 0.01f, true, 0, 0, 0, 0, 0},
+    {32, 8, 0.05f, true, 0, 0, 0, 0, 0},
+    {12, 4, 0.02f, true, 0, 0, 0, 0, 0},
 };
 /* Small rows: messages that continue their receiver's buffer are worth waiting for. */
 static const struct exch_dense_options compact_sets[] = {
-    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 10},
-    {16, 5, 0.003f, true, 0.03f, 1000, 0.05f, 30},
-    {32, 8, 0.01f, true, 0.03f, 1000, 0.05f, 60},
+    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0, 10},
+    {16, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0, 30},
+    {32, 8, 0.01f, true, 0.03f, 1000, 0.05f, 0, 60},
 };
 enum { DENSE_FOR_MIXED = 2 };
 
@@ -243,6 +243,52 @@ static bool one_length(const struct exch_msgs *m) {
     for (uint32_t i = 1; i < m->n; i++)
         if (m->items[i] != m->items[0]) return false;
     return true;
+}
+
+/* A set for another throw of the end of a schedule. */
+static struct exch_dense_options throw_set(uint64_t *random, int32_t keep_before) {
+    uint32_t r[6];
+    for (uint32_t i = 0; i < 6; i++) {
+        *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        r[i] = (uint32_t)(*random >> 40);
+    }
+    static const float weights[] = {0.003f, 0.006f, 0.01f, 0.02f, 0.03f, 0.05f};
+    static const float tails[] = {0, 0.03f, 0.1f, 0.2f};
+    return (struct exch_dense_options){.look = 4 + r[0] % 21,
+                                       .cap = 4 + r[1] % 6,
+                                       .weight = weights[r[2] % 6],
+                                       .projected = true,
+                                       .tail_weight = tails[r[3] % 4],
+                                       .tail = 200 + r[4] % 600,
+                                       .lead = 0.05f * (float)(r[5] % 5),
+                                       .keep_before = keep_before};
+}
+
+/* The end decides: what is sent in the last part is scheduled again and again with other sets, in
+ * parts that get shorter; the best is kept. */
+static void try_ends(struct attempt *a) {
+    static const uint32_t parts[] = {6, 10, 16, 26, 40}; /* the last 1/n of the words per tile */
+    const uint32_t words = exch_endpoint_bound(a->m), first = a->best->horizon;
+    uint64_t random = a->k->o->seed ^ UINT64_C(0x2545f4914f6cdd1d);
+    const uint64_t share = (a->k->budget - MIN(a->k->budget, a->k->used)) / 2 / ARRAY_LEN(parts);
+    for (uint32_t p = 0; p < ARRAY_LEN(parts); p++) {
+        const uint64_t cost = 16 * (uint64_t)a->m->n / parts[p] + a->m->n + 500000;
+        const uint32_t length = MAX(words / parts[p], 250);
+        const uint32_t n = MIN((uint32_t)(share / cost), 24);
+        for (uint32_t i = 0; i < n && a->best->horizon > length + 300; i++) {
+            const struct exch_dense_options o =
+                throw_set(&random, (int32_t)(a->best->horizon - length - 150));
+            memcpy(a->s->slot, a->best->slot, a->m->n * sizeof *a->s->slot);
+            exch_sched_dense(a->m, &o, a->k->o->relaxed, a->s);
+            a->k->used += a->s->evaluations + a->m->n / 2 + 300000;
+            a->s->evaluations = 0;
+            if (a->s->horizon >= a->best->horizon) continue;
+            struct exch_sched *t = a->best;
+            a->best = a->s;
+            a->s = t;
+        }
+    }
+    if (a->best->horizon < first) offer(a, a->best, "finish");
 }
 
 static void try_dense(struct attempt *a, uint32_t n_sets) {
@@ -255,6 +301,8 @@ static void try_dense(struct attempt *a, uint32_t n_sets) {
         exch_sched_dense(a->m, &dense_sets[set], a->k->o->relaxed, a->s);
         made(a, "finish");
     }
+    const bool large = a->m->n > 200000; /* little to win where a tile has hundreds of messages */
+    if (!finished(a->k) && (!large || a->k->o->effort == EXCH_EFFORT_BEST)) try_ends(a);
     const bool small = a->k->all != NULL || a->k->o->max_row_bytes != 0;
     for (uint32_t i = 0; i < ARRAY_LEN(compact_sets) && small; i++) {
         exch_sched_dense(a->m, &compact_sets[i], a->k->o->relaxed, a->s);
@@ -362,7 +410,7 @@ static void try_one(struct search *k, enum exch_width width, enum exch_priority 
     struct attempt a;
     attempt_begin(&a, k, width, NULL);
     uint32_t *order = g_new(uint32_t, a.m->n + 1);
-    static const struct exch_dense_options directional = {0, 1, 1.0f, false, 0, 0, 0, 0};
+    static const struct exch_dense_options directional = {0, 1, 1.0f, false, 0, 0, 0, 0, 0};
     switch (priority) {
     case EXCH_PRIORITY_FINISH:
     case EXCH_PRIORITY_REMAINING_DIRECTIONAL:
