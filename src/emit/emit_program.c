@@ -150,6 +150,18 @@ static bool call_registers(struct emit_tile *w, uint32_t call,
     return kernel_bind(spec, address, ret, ret_n, &w->error);
 }
 
+/* The register that holds operand i: kernels may pass scalars between operands. Scalars are below
+ * SRAM, so the address tells. Without addresses (sizes only) any register serves. */
+static uint32_t operand_register(const struct emit_tile *w, const uint32_t *value, uint32_t n,
+                                 struct tg_ref operand, uint32_t i) {
+    if (w->r->address == NULL) return i;
+    const uint32_t address = ref_address(w, operand);
+    for (uint32_t k = 0; k < n; k++)
+        if (value[k] == address) return k;
+    BUG_ON("an operand in no register");
+    return i;
+}
+
 static void emit_kernel(struct emit_tile *w, uint32_t call) {
     const struct tile_graph *g = w->r->graph;
     struct emit_code *c = &w->code;
@@ -162,8 +174,10 @@ static void emit_kernel(struct emit_tile *w, uint32_t call) {
     for (uint32_t i = 0; i < n_operands; i++) {
         const int32_t stride = ref_stride(w, g->calls.operand[first + i]);
         if (stride == 0) continue;
+        const uint32_t at =
+            M_ARGUMENT + operand_register(w, value, n, g->calls.operand[first + i], i);
         emit_ld32(c, M_OFFSET, M_STACK, frame_word(w, stride));
-        emit_add_reg(c, M_ARGUMENT + i, M_ARGUMENT + i, M_OFFSET);
+        emit_add_reg(c, at, at, M_OFFSET);
     }
     emit_call(c, M_LINK, w->kernels[spec].entry, w->kernels[spec].cycles);
 }
