@@ -42,6 +42,10 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
         FLAG("fuse-qkv", fuse_qkv, "One product for Q, K and V"),
         {"fp8-scale", 0, 0, G_OPTION_ARG_STRING, &n->fp8_scale,
          "Products with parameters in F8, operands scaled by 2^S", "S"},
+        {"attention-qk-fp8-scale", 0, 0, G_OPTION_ARG_STRING, &n->attention_qk_scale,
+         "Queries and keys of attention in F8, scaled by 2^S", "S"},
+        {"attention-pv-fp8-scale", 0, 0, G_OPTION_ARG_STRING, &n->attention_pv_scale,
+         "Probabilities and values of attention in F8, scaled by 2^S", "S"},
         {"gemm-plan-constraint", 0, 0, G_OPTION_ARG_STRING_ARRAY, &n->constraints,
          "OP:ROWSxCOLUMNSxINNER[:...], may be repeated", "SPEC"},
         INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
@@ -154,6 +158,8 @@ void cli_net_clear(struct cli_net *n) {
     g_free(n->workload);
     g_free(n->graph_path);
     g_free(n->fp8_scale);
+    g_free(n->attention_qk_scale);
+    g_free(n->attention_pv_scale);
     g_free(n->placement_dump);
     g_strfreev(n->constraints);
 }
@@ -164,23 +170,34 @@ void cli_stage(const char *text) {
 
 /* --- Compiling --- */
 
+/* A power-of-two scale switches its F8 product on. */
+static bool read_scale(const char *option, const char *text, bool *ret_on, int32_t *ret,
+                       GError **error) {
+    if (text == NULL) return true;
+    char *end;
+    errno = 0;
+    const long s = strtol(text, &end, 10);
+    if (errno != 0 || *end != 0 || end == text) {
+        diag_set(error, CLI_NOT_NUMBER, option, text);
+        return false;
+    }
+    if (!check_number(option, s, -16, 15, error)) return false;
+    *ret_on = true;
+    *ret = (int32_t)s;
+    return true;
+}
+
 static bool plan_options(const struct cli_net *n, struct plan_options *o,
                          struct plan_constraint **ret_constraints, GError **error) {
     plan_options_defaults(o);
     o->n_tiles = (uint32_t)n->tiles;
     if (n->optimization_steps != 0) o->candidates = (uint32_t)n->optimization_steps;
-    if (n->fp8_scale != NULL) {
-        char *end;
-        errno = 0;
-        const long s = strtol(n->fp8_scale, &end, 10);
-        if (errno != 0 || *end != 0 || end == n->fp8_scale) {
-            diag_set(error, CLI_NOT_NUMBER, "--fp8-scale", n->fp8_scale);
-            return false;
-        }
-        if (!check_number("--fp8-scale", s, -16, 15, error)) return false;
-        o->fp8 = true;
-        o->fp8_exponent = (int32_t)s;
-    }
+    if (!read_scale("--fp8-scale", n->fp8_scale, &o->fp8, &o->fp8_exponent, error) ||
+        !read_scale("--attention-qk-fp8-scale", n->attention_qk_scale, &o->attention_qk_fp8,
+                    &o->attention_qk_exponent, error) ||
+        !read_scale("--attention-pv-fp8-scale", n->attention_pv_scale, &o->attention_pv_fp8,
+                    &o->attention_pv_exponent, error))
+        return false;
     const uint32_t n_constraints = n->constraints != NULL ? g_strv_length(n->constraints) : 0;
     *ret_constraints = g_new0(struct plan_constraint, n_constraints + 1);
     for (uint32_t i = 0; i < n_constraints; i++)

@@ -11,7 +11,8 @@
 
 struct cli_net {
     /* Options. */
-    char *workload, *graph_path, **constraints, *fp8_scale, *placement_dump;
+    char *workload, *graph_path, **constraints, *fp8_scale, *attention_qk_scale, *attention_pv_scale,
+        *placement_dump;
     gint tiles, threads, optimization_steps, finalists;
     gint64 seed;
     gint mlp_batch, mlp_tokens, mlp_dim, mlp_hidden_dim, mlp_blocks;
