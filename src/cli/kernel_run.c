@@ -424,9 +424,9 @@ uint32_t kernel_run_stray(const struct kernel_run *run, uint32_t *ret_address) {
  * per register; the call; setzi, call, setzi, store (its address 8 later), setzi, runall 7 later;
  * worker 0's fifth slot reads again. */
 uint64_t kernel_run_sampled_form(const struct kernel_spec *spec, uint32_t n_registers) {
-    enum { TO_CALL = 12 + TARGET_JOIN_CYCLES + TARGET_SUP_BRANCH_CYCLES, TO_RUNALL = 23 };
+    enum { TO_CALL = 12 + TARGET_EXIT_TO_LANE_CYCLES + TARGET_SUPER_BRANCH_CYCLES, TO_RUNALL = 23 };
     const uint64_t call = TO_CALL + n_registers;
     const uint64_t behind = call + kernel_cycles_lane(spec, (uint32_t)(call % TARGET_LANE_CYCLES));
-    const uint64_t first = behind + TO_RUNALL + TARGET_RUNALL_CYCLES;
+    const uint64_t first = behind + TO_RUNALL + TARGET_RUN_TO_SLOT_CYCLES;
     return ceil_div_u64(first, TARGET_LANE_CYCLES) * TARGET_LANE_CYCLES + 4 * TARGET_LANE_CYCLES;
 }

@@ -177,7 +177,7 @@ static bool run_rows(struct device *d, struct device_phase *p, uint32_t n) {
     d->counters.phases++;
     p->active = n;
     p->horizon = result.horizon;
-    p->last_exit = p->slot0 + result.horizon + TARGET_SUP_BRANCH_CYCLES;
+    p->last_exit = p->slot0 + result.horizon + TARGET_SUPER_BRANCH_CYCLES;
     d->counters.exchange_cycles += p->last_exit - p->last_arrival;
     g_array_append_val(d->phases, *p);
     for (uint32_t i = 0; i < n; i++) {

@@ -32,7 +32,7 @@ static void issue(struct emit_code *c, uint32_t word, uint32_t cycles) {
 static void produce(struct emit_code *c, uint32_t m, uint32_t word) {
     const uint64_t at = c->now;
     issue(c, word, 1);
-    if (m < 15) c->ready[m] = at + TARGET_SUP_RESULT_CYCLES;
+    if (m < 15) c->ready[m] = at + TARGET_SUPER_RESULT_CYCLES;
 }
 
 void emit_setzi(struct emit_code *c, uint32_t m, uint32_t value) {
@@ -58,24 +58,24 @@ void emit_ld32(struct emit_code *c, uint32_t d, uint32_t base, uint32_t offset_w
 void emit_st32(struct emit_code *c, uint32_t s, uint32_t base, uint32_t offset_words) {
     wait_for(c, s);
     if (c->ready[base] != 0)
-        c->now = MAX(c->now, c->ready[base] + TARGET_SUP_STORE_ADDRESS_CYCLES -
-                                 TARGET_SUP_RESULT_CYCLES);
-    issue(c, isa_word_st32(s, base, 15, offset_words), TARGET_SUP_STORE_CYCLES);
+        c->now = MAX(c->now, c->ready[base] + TARGET_SUPER_STORE_ADDRESS_CYCLES -
+                                 TARGET_SUPER_RESULT_CYCLES);
+    issue(c, isa_word_st32(s, base, 15, offset_words), TARGET_SUPER_STORE_CYCLES);
 }
 
 void emit_put(struct emit_code *c, uint32_t csr, uint32_t m) {
     wait_for(c, m);
     const bool exchange = csr >= EXCHANGE_CSR_FIRST && csr <= EXCHANGE_CSR_LAST;
-    issue(c, isa_word_put(csr, m), exchange ? TARGET_EXCH_PUT_SLOTS : TARGET_SUP_PUT_CYCLES);
+    issue(c, isa_word_put(csr, m), exchange ? TARGET_EXCH_PUT_SLOTS : TARGET_SUPER_PUT_CYCLES);
 }
 
 void emit_bri(struct emit_code *c, uint32_t address) {
-    issue(c, isa_word_bri(address), TARGET_SUP_BRANCH_CYCLES);
+    issue(c, isa_word_bri(address), TARGET_SUPER_BRANCH_CYCLES);
 }
 
 void emit_brnz(struct emit_code *c, uint32_t m, uint32_t address) {
     wait_for(c, m);
-    issue(c, isa_word_brnz(m, address), TARGET_SUP_BRANCH_CYCLES);
+    issue(c, isa_word_brnz(m, address), TARGET_SUPER_BRANCH_CYCLES);
 }
 
 void emit_call(struct emit_code *c, uint32_t link, uint32_t address, uint64_t cycles) {
@@ -90,13 +90,13 @@ void emit_word(struct emit_code *c, uint32_t word) {
 /* call, setzi, runall; all workers exit in their first slot, the last of them in the sixth lane
  * behind the launch; sync, br. */
 uint64_t emit_barrier_cycles(void) {
-    return TARGET_SUP_BRANCH_CYCLES + TARGET_SUP_RESULT_CYCLES + TARGET_RUNALL_CYCLES + (TARGET_LANE_CYCLES - 1) + TARGET_JOIN_CYCLES +
-           TARGET_SUP_BRANCH_CYCLES;
+    return TARGET_SUPER_BRANCH_CYCLES + TARGET_SUPER_RESULT_CYCLES + TARGET_RUN_TO_SLOT_CYCLES + (TARGET_LANE_CYCLES - 1) + TARGET_EXIT_TO_LANE_CYCLES +
+           TARGET_SUPER_BRANCH_CYCLES;
 }
 
 /* call, setzi, st32 (base 8 later), setzi, runall 7 later; worker 0 exits in its seventh slot, the
  * others in the fourth; where lane 0 lies behind the launch is not known here: 2 cycles on average. */
 uint64_t emit_sample_cycles(void) {
-    return TARGET_SUP_BRANCH_CYCLES + TARGET_SUP_STORE_ADDRESS_CYCLES + TARGET_SUP_STORE_CYCLES + TARGET_SUP_RESULT_CYCLES + TARGET_RUNALL_CYCLES + 2 +
-           6 * TARGET_LANE_CYCLES + TARGET_JOIN_CYCLES + TARGET_SUP_BRANCH_CYCLES;
+    return TARGET_SUPER_BRANCH_CYCLES + TARGET_SUPER_STORE_ADDRESS_CYCLES + TARGET_SUPER_STORE_CYCLES + TARGET_SUPER_RESULT_CYCLES + TARGET_RUN_TO_SLOT_CYCLES + 2 +
+           6 * TARGET_LANE_CYCLES + TARGET_EXIT_TO_LANE_CYCLES + TARGET_SUPER_BRANCH_CYCLES;
 }

@@ -3,7 +3,7 @@
  * last arrival, takes a call, its rows' horizons and a return. Cost: steps x tiles x iterations. */
 #include "emit/emit_code.h"
 
-enum { CALL_CYCLES = TARGET_SUP_BRANCH_CYCLES }; /* sync to slot 0; return of a row */
+enum { CALL_CYCLES = TARGET_SUPER_BRANCH_CYCLES }; /* sync to slot 0; return of a row */
 
 struct replay {
     const struct emit_request *r;

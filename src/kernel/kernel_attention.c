@@ -194,9 +194,9 @@ static uint64_t softmax_split_cycles(const struct kernel_spec *spec, uint32_t la
     }
     struct kernel_time t;
     kernel_time_begin(&t, lane);
-    kernel_time_issue_n(&t, TARGET_SUP_STORE_ADDRESS_CYCLES + 4 * TARGET_SUP_STORE_CYCLES + 2);
+    kernel_time_issue_n(&t, TARGET_SUPER_STORE_ADDRESS_CYCLES + 4 * TARGET_SUPER_STORE_CYCLES + 2);
     for (uint32_t i = 0; i < spec->p[0]; i++) {
-        kernel_time_issue_n(&t, 3 * TARGET_SUP_STORE_CYCLES);
+        kernel_time_issue_n(&t, 3 * TARGET_SUPER_STORE_CYCLES);
         kernel_time_runall(&t, max);
         kernel_time_issue_n(&t, 3);
         kernel_time_sync(&t);
@@ -204,7 +204,7 @@ static uint64_t softmax_split_cycles(const struct kernel_spec *spec, uint32_t la
         kernel_time_sync(&t);
         kernel_time_runall(&t, sum);
         kernel_time_sync(&t);
-        kernel_time_issue(&t, i + 1 < spec->p[0] ? TARGET_SUP_BRANCH_CYCLES : 1);
+        kernel_time_issue(&t, i + 1 < spec->p[0] ? TARGET_SUPER_BRANCH_CYCLES : 1);
     }
     kernel_time_issue(&t, 1);
     return kernel_time_end(&t, lane);

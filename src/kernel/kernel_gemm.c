@@ -109,23 +109,23 @@ static void gemm_prologue(struct gemm_walk *g, uint32_t lane) {
     const struct gemm_shape *s = &g->s;
     const bool k1 = s->stream && s->groups == 1;
     kernel_time_begin(&g->t, lane);
-    kernel_time_issue_n(&g->t, 1 + TARGET_SUP_PUT_CYCLES);
-    if (s->f8) kernel_time_issue_n(&g->t, 2 * TARGET_SUP_PUT_CYCLES);
+    kernel_time_issue_n(&g->t, 1 + TARGET_SUPER_PUT_CYCLES);
+    if (s->f8) kernel_time_issue_n(&g->t, 2 * TARGET_SUPER_PUT_CYCLES);
     if (!s->stream) {
         kernel_time_issue_n(&g->t,
-                            2 + 5 * TARGET_SUP_STORE_CYCLES + 4 + TARGET_SUP_BRANCH_CYCLES + 1);
+                            2 + 5 * TARGET_SUPER_STORE_CYCLES + 4 + TARGET_SUPER_BRANCH_CYCLES + 1);
         return;
     }
     if (!k1) {
-        kernel_time_issue_n(&g->t, 4 + 4 * TARGET_SUP_STORE_CYCLES + 3 + TARGET_SUP_BRANCH_CYCLES +
-                                       TARGET_SUP_STORE_CYCLES + 1);
+        kernel_time_issue_n(&g->t, 4 + 4 * TARGET_SUPER_STORE_CYCLES + 3 + TARGET_SUPER_BRANCH_CYCLES +
+                                       TARGET_SUPER_STORE_CYCLES + 1);
         return;
     }
-    kernel_time_issue_n(&g->t, 3 + 4 * TARGET_SUP_STORE_CYCLES + 1 + TARGET_SUP_BRANCH_CYCLES);
-    kernel_time_issue_n(&g->t, TARGET_SUP_RESULT_CYCLES); /* columns - 1 until its branch */
+    kernel_time_issue_n(&g->t, 3 + 4 * TARGET_SUPER_STORE_CYCLES + 1 + TARGET_SUPER_BRANCH_CYCLES);
+    kernel_time_issue_n(&g->t, TARGET_SUPER_RESULT_CYCLES); /* columns - 1 until its branch */
     if (s->columns > 1)
-        kernel_time_issue_n(&g->t, TARGET_SUP_BRANCH_CYCLES + TARGET_SUP_STORE_CYCLES + 1);
-    else kernel_time_issue_n(&g->t, 1 + TARGET_SUP_STORE_CYCLES + TARGET_SUP_BRANCH_CYCLES);
+        kernel_time_issue_n(&g->t, TARGET_SUPER_BRANCH_CYCLES + TARGET_SUPER_STORE_CYCLES + 1);
+    else kernel_time_issue_n(&g->t, 1 + TARGET_SUPER_STORE_CYCLES + TARGET_SUPER_BRANCH_CYCLES);
 }
 
 /* `inner` launches walk in one loop, then one more with another entry (gemm.S: gemm_group and
@@ -137,17 +137,17 @@ static void gemm_walk_stream(struct gemm_walk *g, uint32_t inner, uint32_t outer
             const bool first = k1 || k == 0;
             gemm_group(g, first, first ? STREAM_COLUMN : 0, j == 0 && k == 0);
             kernel_time_issue(&g->t, 1);
-            kernel_time_issue(&g->t, k + 1 < inner ? TARGET_SUP_BRANCH_CYCLES : 1);
+            kernel_time_issue(&g->t, k + 1 < inner ? TARGET_SUPER_BRANCH_CYCLES : 1);
         }
         if (inner > 0) {
-            kernel_time_issue(&g->t, j + 1 < outer ? TARGET_SUP_BRANCH_CYCLES : 1);
+            kernel_time_issue(&g->t, j + 1 < outer ? TARGET_SUPER_BRANCH_CYCLES : 1);
             if (j + 1 == outer) kernel_time_issue(&g->t, 1);
         }
         gemm_group(g, k1, (k1 ? STREAM_COLUMN : 0) + (j + 1 == outer ? STREAM_DRAIN : 0),
                    inner == 0);
         kernel_time_issue(&g->t, 1);
         kernel_time_issue(&g->t, 1);
-        kernel_time_issue(&g->t, j + 1 < outer ? TARGET_SUP_BRANCH_CYCLES : 1);
+        kernel_time_issue(&g->t, j + 1 < outer ? TARGET_SUPER_BRANCH_CYCLES : 1);
     }
 }
 
@@ -158,11 +158,11 @@ static void gemm_walk_drained(struct gemm_walk *g) {
             const uint32_t column = DRAINED_COLUMN + s->f32;
             gemm_group(g, k == 0 && !s->accumulate, j > 0 && k == 0 ? column : 0, j == 0 && k == 0);
             kernel_time_issue(&g->t, 1);
-            kernel_time_issue(&g->t, k + 1 < s->groups ? TARGET_SUP_BRANCH_CYCLES : 1);
+            kernel_time_issue(&g->t, k + 1 < s->groups ? TARGET_SUPER_BRANCH_CYCLES : 1);
         }
         kernel_time_issue(&g->t, 1);
         kernel_time_issue(&g->t, 1);
-        kernel_time_issue(&g->t, j + 1 < s->columns ? TARGET_SUP_BRANCH_CYCLES : 1);
+        kernel_time_issue(&g->t, j + 1 < s->columns ? TARGET_SUPER_BRANCH_CYCLES : 1);
     }
 }
 

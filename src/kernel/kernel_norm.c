@@ -42,15 +42,15 @@ static uint64_t norm_cycles_split(uint32_t rows, uint32_t panels, uint32_t lane)
     }
     struct kernel_time t;
     kernel_time_begin(&t, lane);
-    kernel_time_issue_n(&t, TARGET_SUP_STORE_ADDRESS_CYCLES + 4 * TARGET_SUP_STORE_CYCLES + 1);
+    kernel_time_issue_n(&t, TARGET_SUPER_STORE_ADDRESS_CYCLES + 4 * TARGET_SUPER_STORE_CYCLES + 1);
     for (uint32_t i = 0; i < rows; i++) {
-        kernel_time_issue_n(&t, 2 * TARGET_SUP_STORE_CYCLES);
+        kernel_time_issue_n(&t, 2 * TARGET_SUPER_STORE_CYCLES);
         kernel_time_runall(&t, moments);
         kernel_time_issue_n(&t, 2);
         kernel_time_sync(&t);
         kernel_time_runall(&t, apply);
         kernel_time_sync(&t);
-        kernel_time_issue(&t, i + 1 < rows ? TARGET_SUP_BRANCH_CYCLES : 1);
+        kernel_time_issue(&t, i + 1 < rows ? TARGET_SUPER_BRANCH_CYCLES : 1);
     }
     kernel_time_issue(&t, 1);
     return kernel_time_end(&t, lane);
