@@ -1,6 +1,6 @@
-/* Test-only evaluator of tile graphs: every storage is a host buffer that starts poisoned (F16 NaN), the
- * host's tensors are written by the bindings, transfers and kernel calls run in program order by
- * their documented semantics. Proves lowering without device, placement or schedule. */
+/* Test-only evaluator of tile graphs: every storage is a host buffer that starts poisoned (F16
+ * NaN), the host's tensors are written by the bindings, transfers and kernel calls run in program
+ * order by their documented semantics. Proves lowering without device, placement or schedule. */
 #ifndef IPU_TEST_TILE_GRAPH_RUN_H
 #define IPU_TEST_TILE_GRAPH_RUN_H
 
@@ -51,7 +51,8 @@ static uint8_t *tgr_at(const struct tgr *r, struct tg_ref ref) {
 
 typedef void tgr_element(void *context, uint8_t *at, uint64_t element, uint32_t format);
 
-static void tgr_walk(const struct tgr *r, const struct tg_binding *b, tgr_element *f, void *context) {
+static void tgr_walk(const struct tgr *r, const struct tg_binding *b, tgr_element *f,
+                     void *context) {
     for (uint32_t k = b->first_slice; k < b->end_slice; k++) {
         const struct tg_slice *s = &r->g->slices[k];
         uint32_t i[TG_SLICE_DIMS] = {0};
@@ -174,7 +175,8 @@ static void tgr_norm(const struct kernel_spec *s, uint8_t *const *o) {
     g_assert_cmpuint(s->p[2], ==, 1);
     for (uint32_t r = 0; r < rows; r++) {
         double mean = 0, square = 0;
-        for (uint32_t c = 0; c < columns; c++) mean += tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16);
+        for (uint32_t c = 0; c < columns; c++)
+            mean += tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16);
         mean /= columns;
         for (uint32_t c = 0; c < columns; c++) {
             const double d = tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16) - mean;
@@ -183,8 +185,9 @@ static void tgr_norm(const struct kernel_spec *s, uint8_t *const *o) {
         const double root = 1 / sqrt(square / columns + 1e-6);
         for (uint32_t c = 0; c < columns; c++) {
             const size_t e = ((size_t)c / 16 * rows + r) * 16 + c % 16;
-            tgr_set(o[0], e, (float)((tgr_f16(o[1], e) - mean) * root * (double)tgr_f16(o[2], c) +
-                                     (double)tgr_f16(o[3], c)));
+            tgr_set(o[0], e,
+                    (float)((tgr_f16(o[1], e) - mean) * root * (double)tgr_f16(o[2], c) +
+                            (double)tgr_f16(o[3], c)));
         }
     }
 }
@@ -193,8 +196,9 @@ static void tgr_cast_panels(const struct kernel_spec *s, uint8_t *const *o) {
     const uint32_t rows = s->p[0], columns = s->p[1];
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t c = 0; c < columns; c++)
-            o[0][((size_t)c / 32 * rows + r) * 32 + c % 32] = num_f8_from_f32(
-                tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16), NUM_F143, (int32_t)s->p[2]);
+            o[0][((size_t)c / 32 * rows + r) * 32 + c % 32] =
+                num_f8_from_f32(tgr_f16(o[1], ((size_t)c / 16 * rows + r) * 16 + c % 16), NUM_F143,
+                                (int32_t)s->p[2]);
 }
 
 static size_t tgr_panel(uint32_t rows, uint32_t r, uint32_t c) {
@@ -204,7 +208,8 @@ static size_t tgr_panel(uint32_t rows, uint32_t r, uint32_t c) {
 static void tgr_row_max(const struct kernel_spec *s, uint8_t *const *o) {
     for (uint32_t r = 0; r < s->p[0]; r++) {
         float most = -65504;
-        for (uint32_t c = 0; c < s->p[2]; c++) most = fmaxf(most, tgr_f16(o[1], tgr_panel(s->p[0], r, c)));
+        for (uint32_t c = 0; c < s->p[2]; c++)
+            most = fmaxf(most, tgr_f16(o[1], tgr_panel(s->p[0], r, c)));
         tgr_set(o[0], 2 * r, most);
         tgr_set(o[0], 2 * r + 1, most);
     }
@@ -218,7 +223,8 @@ static void tgr_exp(const struct kernel_spec *s, uint8_t *const *o) {
             const float x = scale * (tgr_f16(o[1], e) - tgr_f16(o[2], 2 * r));
             const float y = c < s->p[2] ? num_f16_to_f32(num_f16_from_f32(expf(x))) : 0;
             if (s->p[4])
-                o[0][((size_t)c / 32 * s->p[0] + r) * 32 + c % 32] = num_f8_from_f32(y, NUM_F143, (int32_t)s->p[5]);
+                o[0][((size_t)c / 32 * s->p[0] + r) * 32 + c % 32] =
+                    num_f8_from_f32(y, NUM_F143, (int32_t)s->p[5]);
             else tgr_set(o[0], e, y);
         }
 }
@@ -240,27 +246,49 @@ static void tgr_call(const struct tgr *r, uint32_t call) {
     for (uint32_t i = g->calls.first_operand[call]; i < g->calls.first_operand[call + 1]; i++)
         o[i - g->calls.first_operand[call]] = tgr_at(r, g->calls.operand[i]);
     switch (s->kernel) {
-    case KERNEL_GEMM_F16: tgr_gemm(s, o); break;
-    case KERNEL_ROW_MAX: tgr_row_max(s, o); break;
-    case KERNEL_EXP_PANELS: tgr_exp(s, o); break;
-    case KERNEL_NORMALISE_PANELS: tgr_normalise(s, o); break;
-    case KERNEL_GEMM_F8: tgr_gemm_f8(s, o); break;
-    case KERNEL_REDUCE_PANELS: tgr_panels(s, o); break;
-    case KERNEL_NORM_F16: tgr_norm(s, o); break;
-    case KERNEL_CAST_PANELS: tgr_cast_panels(s, o); break;
+    case KERNEL_GEMM_F16:
+        tgr_gemm(s, o);
+        break;
+    case KERNEL_ROW_MAX:
+        tgr_row_max(s, o);
+        break;
+    case KERNEL_EXP_PANELS:
+        tgr_exp(s, o);
+        break;
+    case KERNEL_NORMALISE_PANELS:
+        tgr_normalise(s, o);
+        break;
+    case KERNEL_GEMM_F8:
+        tgr_gemm_f8(s, o);
+        break;
+    case KERNEL_REDUCE_PANELS:
+        tgr_panels(s, o);
+        break;
+    case KERNEL_NORM_F16:
+        tgr_norm(s, o);
+        break;
+    case KERNEL_CAST_PANELS:
+        tgr_cast_panels(s, o);
+        break;
     case KERNEL_REDUCE_F16:
         for (uint32_t e = 0; e < s->p[1]; e++) {
             float sum = tgr_f16(o[1], e);
-            for (uint32_t k = 0; k + 1 < s->p[0]; k++) sum += tgr_f16(o[2], (size_t)k * s->p[1] + e);
+            for (uint32_t k = 0; k + 1 < s->p[0]; k++)
+                sum += tgr_f16(o[2], (size_t)k * s->p[1] + e);
             tgr_set(o[0], e, sum);
         }
         break;
     case KERNEL_GELU_F16:
         for (uint32_t e = 0; e < s->p[0]; e++) tgr_set(o[0], e, tgr_gelu(tgr_f16(o[1], e)));
         break;
-    case KERNEL_COPY_U64: memmove(o[0], o[1], s->p[0]); break;
-    case KERNEL_FILL_U64: memset(o[0], 0, s->p[0]); break;
-    default: g_error("kernel %s has no test semantics", kernel_name(s->kernel));
+    case KERNEL_COPY_U64:
+        memmove(o[0], o[1], s->p[0]);
+        break;
+    case KERNEL_FILL_U64:
+        memset(o[0], 0, s->p[0]);
+        break;
+    default:
+        g_error("kernel %s has no test semantics", kernel_name(s->kernel));
     }
 }
 

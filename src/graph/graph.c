@@ -1,6 +1,6 @@
-/* Building and checking graphs. Arrays grow by doubling inside the graph's arena; the waste is freed
- * with it. The verifier rebuilds every shape through the same rules as the builder, and checks
- * dominance with one mark per value. */
+/* Building and checking graphs. Arrays grow by doubling inside the graph's arena; the waste is
+ * freed with it. The verifier rebuilds every shape through the same rules as the builder, and
+ * checks dominance with one mark per value. */
 #include "graph/graph.h"
 
 #include <string.h>
@@ -46,8 +46,10 @@ void graph_free(struct graph *g) {
 static uint32_t add_value(struct graph *g, const char *name, enum graph_value_kind kind,
                           struct graph_shape shape) {
     g->values = grown(g->arena, g->values, sizeof *g->values, g->n_values, &g->cap_values);
-    g->values[g->n_values] = (struct graph_value){
-        .name = arena_strdup(g->arena, name), .kind = (uint8_t)kind, .shape = shape, .op = GRAPH_NONE};
+    g->values[g->n_values] = (struct graph_value){.name = arena_strdup(g->arena, name),
+                                                  .kind = (uint8_t)kind,
+                                                  .shape = shape,
+                                                  .op = GRAPH_NONE};
     return g->n_values++;
 }
 
@@ -91,8 +93,11 @@ uint32_t graph_add_op(struct graph *g, enum graph_op_kind kind, const char *resu
     struct graph_shape shape;
     if (!graph_infer_shape(g, &request, &shape, error)) return GRAPH_NONE;
     const uint32_t v = add_value(g, result_name, GRAPH_RESULT, shape);
-    struct graph_op op = {.kind = (uint8_t)kind, .name = g->values[v].name, .attrs = *attrs,
-                          .n_operands = n_operands, .n_results = 1};
+    struct graph_op op = {.kind = (uint8_t)kind,
+                          .name = g->values[v].name,
+                          .attrs = *attrs,
+                          .n_operands = n_operands,
+                          .n_results = 1};
     op.operands = arena_copy(g->arena, operands, n_operands * sizeof *operands);
     op.results = arena_copy(g->arena, &v, sizeof v);
     g->values[v].op = add_op(g, &op);
@@ -124,8 +129,10 @@ bool graph_repeat_begin(struct graph *g, const struct graph_repeat_request *r,
                         uint32_t *ret_arguments, GError **error) {
     if (!repeat_check(g, r, error)) return false;
     const uint32_t n = r->n_carried + r->n_invariant + r->n_iterated;
-    struct graph_op op = {.kind = GRAPH_REPEAT, .name = arena_strdup(g->arena, r->name),
-                          .n_operands = n, .attrs.count = r->count};
+    struct graph_op op = {.kind = GRAPH_REPEAT,
+                          .name = arena_strdup(g->arena, r->name),
+                          .n_operands = n,
+                          .attrs.count = r->count};
     op.operands = arena_copy(g->arena, r->operands, n * sizeof *r->operands);
     op.repeat = (struct graph_repeat){r->n_carried, r->n_invariant, r->n_iterated, add_block(g)};
     g->open_op = add_op(g, &op);
@@ -160,8 +167,7 @@ bool graph_repeat_end(struct graph *g, const uint32_t *yields, const char *const
         append(g->arena, &b->yields, &b->n_yields, yields[i]);
     }
     for (uint32_t i = 0; i < op->repeat.n_carried; i++) {
-        const uint32_t v =
-            add_value(g, result_names[i], GRAPH_RESULT, g->values[yields[i]].shape);
+        const uint32_t v = add_value(g, result_names[i], GRAPH_RESULT, g->values[yields[i]].shape);
         g->values[v].op = g->open_op;
         g->values[v].index = i;
         op->results[op->n_results++] = v;

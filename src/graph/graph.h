@@ -6,11 +6,10 @@
  * Shapes: row-major, last axis fastest, at most GRAPH_MAX_DIMS axes, every extent at least 1; a
  *       scalar has no axes. 64-bit element counts.
  * Invariants (graph_verify): an operation's operands are defined before it in its own block or are
- *       arguments of that block; shapes follow op.def; names are unique in the graph; blocks nest at
- *       one level; each yield has the shape of its carried argument.
- * Ownership: everything lives in the graph's arena; graph_free frees all.
- * Threads: building on one thread; reading on any. Errors: GError 400..449 naming operation,
- *       operand and rule. Facts: compiler 2.1 to 2.4.
+ *       arguments of that block; shapes follow op.def; names are unique in the graph; blocks nest
+ * at one level; each yield has the shape of its carried argument. Ownership: everything lives in
+ * the graph's arena; graph_free frees all. Threads: building on one thread; reading on any. Errors:
+ * GError 400..449 naming operation, operand and rule. Facts: compiler 2.1 to 2.4.
  */
 #ifndef IPU_GRAPH_H
 #define IPU_GRAPH_H
@@ -93,7 +92,7 @@ struct graph_repeat {
     uint32_t body; /* block */
 };
 struct graph_op {
-    uint8_t kind; /* enum graph_op_kind */
+    uint8_t kind;     /* enum graph_op_kind */
     const char *name; /* provenance; the first result's name unless set */
     uint32_t n_operands, *operands;
     uint32_t n_results, *results;
@@ -184,14 +183,14 @@ bool graph_verify(const struct graph *g, GError **error);
 
 /* --- Contents --- */
 
-/* Element `index` of a value filled by its graph_fill; a pure function of its arguments, so that any
- * slice can be made alone. FP32 before any rounding to a storage format. */
+/* Element `index` of a value filled by its graph_fill; a pure function of its arguments, so that
+ * any slice can be made alone. FP32 before any rounding to a storage format. */
 float graph_fill_element(const struct graph_value *v, uint64_t seed, uint64_t index);
 
 /* --- Workloads (compiler 2.2, 2.3) --- */
 
 struct graph_workload_options {
-    uint32_t tiles;                  /* 0 = all tiles of the target; sizes of the smoke tests */
+    uint32_t tiles; /* 0 = all tiles of the target; sizes of the smoke tests */
     uint32_t mlp_batch, mlp_tokens, mlp_dim, mlp_hidden_dim, mlp_blocks; /* 0 = default */
     uint32_t attention_batch, attention_heads, attention_blocks;
     uint32_t benchmark_rows, benchmark_inner, benchmark_columns;

@@ -16,13 +16,20 @@ float graph_fill_element(const struct graph_value *v, uint64_t seed, uint64_t in
     const struct graph_fill *f = &v->fill;
     const uint64_t stream = rand_stream(v->name);
     switch (f->kind) {
-    case GRAPH_FILL_ZERO: return 0.0f;
-    case GRAPH_FILL_CONSTANT: return f->a;
-    case GRAPH_FILL_NORMAL: return f->b + f->a * rand_normal(seed, stream, index);
-    case GRAPH_FILL_UNIFORM: return f->a + (f->b - f->a) * rand_uniform(seed, stream, index);
-    case GRAPH_FILL_ONE_HOT: return one_hot(v, index);
-    case GRAPH_FILL_INDEX: return floorf(f->a * rand_uniform(seed, stream, index));
-    default: BUG_ON("unknown fill");
+    case GRAPH_FILL_ZERO:
+        return 0.0f;
+    case GRAPH_FILL_CONSTANT:
+        return f->a;
+    case GRAPH_FILL_NORMAL:
+        return f->b + f->a * rand_normal(seed, stream, index);
+    case GRAPH_FILL_UNIFORM:
+        return f->a + (f->b - f->a) * rand_uniform(seed, stream, index);
+    case GRAPH_FILL_ONE_HOT:
+        return one_hot(v, index);
+    case GRAPH_FILL_INDEX:
+        return floorf(f->a * rand_uniform(seed, stream, index));
+    default:
+        BUG_ON("unknown fill");
     }
     return 0.0f;
 }

@@ -1,6 +1,6 @@
-/* The parser of the text form (grammar at the head of graph_text.c). One pass over tokens that builds
- * the graph through the builder functions, so that every rule of the builder holds; an error names
- * file and line. Comments run from # to the end of the line. */
+/* The parser of the text form (grammar at the head of graph_text.c). One pass over tokens that
+ * builds the graph through the builder functions, so that every rule of the builder holds; an error
+ * names file and line. Comments run from # to the end of the line. */
 #include "graph/graph.h"
 #include "graph/graph_names.h"
 
@@ -22,12 +22,14 @@ static bool fail(struct parser *s, const char *what) {
         g_prefix_error(s->error, "%s:%u: ", s->file, s->line);
         return false;
     }
-    diag_set(s->error, GRAPH_SYNTAX, s->file, s->line, what, s->token[0] ? s->token : "end of file");
+    diag_set(s->error, GRAPH_SYNTAX, s->file, s->line, what,
+             s->token[0] ? s->token : "end of file");
     return false;
 }
 
 static bool word_char(char c) {
-    return g_ascii_isalnum(c) || c == '_' || c == '.' || c == '-' || c == '+' || c == '/' || c == '%';
+    return g_ascii_isalnum(c) || c == '_' || c == '.' || c == '-' || c == '+' || c == '/' ||
+           c == '%';
 }
 
 static void next(struct parser *s) {
@@ -139,15 +141,15 @@ static bool parse_source(struct parser *s, const char *name, bool input) {
                            : graph_add_parameter(s->g, name, shape, fill));
 }
 
-#define READ_FLAG(field) a->field = 1, ok = true
-#define READ_COUNT(field) ok = read_u32(s, &a->field)
+#define READ_FLAG(field)    a->field = 1, ok = true
+#define READ_COUNT(field)   ok = read_u32(s, &a->field)
 #define READ_INTEGER(field) ok = read_real(s, &real), a->field = (int32_t)real
-#define READ_REAL(field) ok = read_real(s, &real), a->field = (float)real
-#define READ_FORM(field) ok = read_word(s, GRAPH_FORM_TEXT, 2, &word), a->field = (uint8_t)word
-#define READ_FORMAT(field) ok = read_word(s, GRAPH_FORMAT_TEXT, 4, &word), a->field = word
-#define READ_LIST(field)                                                             \
-    ok = true;                                                                       \
-    for (uint32_t k = 0; ok && k < GRAPH_MAX_DIMS && g_ascii_isdigit(s->token[0]); k++) \
+#define READ_REAL(field)    ok = read_real(s, &real), a->field = (float)real
+#define READ_FORM(field)    ok = read_word(s, GRAPH_FORM_TEXT, 2, &word), a->field = (uint8_t)word
+#define READ_FORMAT(field)  ok = read_word(s, GRAPH_FORMAT_TEXT, 4, &word), a->field = word
+#define READ_LIST(field)                                                                           \
+    ok = true;                                                                                     \
+    for (uint32_t k = 0; ok && k < GRAPH_MAX_DIMS && g_ascii_isdigit(s->token[0]); k++)            \
     ok = read_u32(s, &a->field[k])
 
 /* One attribute whose word is the token; false with *ret_known = false when it is none. */
@@ -156,10 +158,10 @@ static bool parse_attr(struct parser *s, uint32_t attrs, struct graph_attrs *a, 
     double real = 0;
     uint32_t word = 0;
     *ret_known = true;
-#define GRAPH_ATTR(name, bit, text, kind, field)      \
-    if ((attrs >> (bit) & 1) && accept(s, text)) {    \
-        READ_##kind(field);                           \
-        return ok;                                    \
+#define GRAPH_ATTR(name, bit, text, kind, field)                                                   \
+    if ((attrs >> (bit)&1) && accept(s, text)) {                                                   \
+        READ_##kind(field);                                                                        \
+        return ok;                                                                                 \
     }
 #include "graph/attr.def"
 #undef GRAPH_ATTR

@@ -53,8 +53,7 @@ static bool rule_gemm(struct rule *u) {
     const bool ta = u->r->attrs->transpose_left, tb = u->r->attrs->transpose_right;
     if (a->n_dims < 2 || b->n_dims < 2) return refuse(u, "both operands need two axes or more");
     const uint32_t *da = a->dim + a->n_dims - 2, *db = b->dim + b->n_dims - 2;
-    if (da[!ta] != db[tb])
-        return refuse(u, "the inner extents of left and right operand differ");
+    if (da[!ta] != db[tb]) return refuse(u, "the inner extents of left and right operand differ");
     if (!broadcast(a, a->n_dims - 2, b, b->n_dims - 2, u->out))
         return refuse(u, "the leading axes do not broadcast");
     u->out->dim[u->out->n_dims++] = da[ta];
@@ -158,25 +157,37 @@ static bool rule_embed(struct rule *u) {
 
 static bool apply(struct rule *u) {
     switch (u->r->kind) {
-    case GRAPH_GEMM: return rule_gemm(u);
+    case GRAPH_GEMM:
+        return rule_gemm(u);
     case GRAPH_ADD:
-    case GRAPH_MUL: return rule_pointwise(u);
+    case GRAPH_MUL:
+        return rule_pointwise(u);
     case GRAPH_LAYER_NORM:
-    case GRAPH_RMS_NORM: return rule_norm(u);
-    case GRAPH_ATTENTION: return rule_attention(u);
+    case GRAPH_RMS_NORM:
+        return rule_norm(u);
+    case GRAPH_ATTENTION:
+        return rule_attention(u);
     case GRAPH_SPLIT:
-    case GRAPH_MERGE: return rule_split(u);
-    case GRAPH_TRANSPOSE: return rule_transpose(u);
-    case GRAPH_SLICE: return rule_slice(u);
-    case GRAPH_CONCAT: return rule_concat(u);
-    case GRAPH_EMBED: return rule_embed(u);
+    case GRAPH_MERGE:
+        return rule_split(u);
+    case GRAPH_TRANSPOSE:
+        return rule_transpose(u);
+    case GRAPH_SLICE:
+        return rule_slice(u);
+    case GRAPH_CONCAT:
+        return rule_concat(u);
+    case GRAPH_EMBED:
+        return rule_embed(u);
     case GRAPH_GELU:
-    case GRAPH_CAST: *u->out = *u->in[0]; return true;
+    case GRAPH_CAST:
+        *u->out = *u->in[0];
+        return true;
     case GRAPH_SOFTMAX:
         if (u->in[0]->n_dims < 1) return refuse(u, "the operand needs an axis");
         *u->out = *u->in[0];
         return true;
-    default: return refuse(u, "has no shape rule");
+    default:
+        return refuse(u, "has no shape rule");
     }
 }
 

@@ -43,26 +43,26 @@ static void print_list(const struct graph_attrs *a, const struct graph_op *op,
     for (uint32_t i = 0; i < n; i++) g_string_append_printf(out, " %u", a->perm[i]);
 }
 
-#define PRINT_FLAG(text, field) \
+#define PRINT_FLAG(text, field)                                                                    \
     if (a->field) g_string_append(out, " " text)
-#define PRINT_COUNT(text, field) \
+#define PRINT_COUNT(text, field)                                                                   \
     if (a->field) g_string_append_printf(out, " %s %u", text, (unsigned)a->field)
-#define PRINT_INTEGER(text, field) \
+#define PRINT_INTEGER(text, field)                                                                 \
     if (a->field) g_string_append_printf(out, " %s %d", text, (int)a->field)
-#define PRINT_REAL(text, field) \
+#define PRINT_REAL(text, field)                                                                    \
     if (a->field != 0) g_string_append(out, " " text " "), print_real(out, (double)a->field)
-#define PRINT_FORM(text, field) \
+#define PRINT_FORM(text, field)                                                                    \
     if (a->field) g_string_append_printf(out, " %s %s", text, GRAPH_FORM_TEXT[a->field])
-#define PRINT_FORMAT(text, field) \
+#define PRINT_FORMAT(text, field)                                                                  \
     if (a->field) g_string_append_printf(out, " %s %s", text, GRAPH_FORMAT_TEXT[a->field])
 #define PRINT_LIST(text, field) print_list(a, op, g, out)
 
 static void print_attrs(const struct graph *g, const struct graph_op *op, GString *out) {
     const struct graph_attrs *a = &op->attrs;
     const uint32_t attrs = graph_op_attrs(op->kind);
-#define GRAPH_ATTR(name, bit, text, kind, field) \
-    if (attrs >> (bit) & 1) {                    \
-        PRINT_##kind(text, field);               \
+#define GRAPH_ATTR(name, bit, text, kind, field)                                                   \
+    if (attrs >> (bit)&1) {                                                                        \
+        PRINT_##kind(text, field);                                                                 \
     }
 #include "graph/attr.def"
 #undef GRAPH_ATTR

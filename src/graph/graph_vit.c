@@ -58,8 +58,9 @@ static const char *join(struct vit *v, const char *prefix, const char *name) {
 /* x times weight plus bias. */
 static uint32_t dense(struct vit *v, const char *prefix, const char *name, uint32_t x,
                       const uint32_t parameters[2]) {
-    const uint32_t y = build_op(v->b, GRAPH_GEMM, join(v, prefix, arena_printf(
-                                    v->b->g->arena, "%s.product", name)), x, parameters[0], NONE);
+    const uint32_t y = build_op(v->b, GRAPH_GEMM,
+                                join(v, prefix, arena_printf(v->b->g->arena, "%s.product", name)),
+                                x, parameters[0], NONE);
     return build_op(v->b, GRAPH_ADD, join(v, prefix, name), y, parameters[1], NONE);
 }
 
@@ -124,11 +125,15 @@ static uint32_t encoder(struct vit *v, uint32_t x) {
     const char *names[1 + MAX_SEQUENCES] = {"block.x"};
     for (uint32_t i = 0; i < n; i++) {
         const struct graph_shape shape = build_shape(s[i].n_dims + 1, v->layers, s[i].d0, s[i].d1);
-        operands[1 + i] = graph_add_parameter(v->b->g, join(v, "encoder", s[i].name), shape, s[i].fill);
+        operands[1 + i] =
+            graph_add_parameter(v->b->g, join(v, "encoder", s[i].name), shape, s[i].fill);
         names[1 + i] = join(v, "block", s[i].name);
     }
-    const struct graph_repeat_request r = {.name = "encoder", .count = v->layers, .n_carried = 1,
-                                           .n_iterated = n, .operands = operands,
+    const struct graph_repeat_request r = {.name = "encoder",
+                                           .count = v->layers,
+                                           .n_carried = 1,
+                                           .n_iterated = n,
+                                           .operands = operands,
                                            .argument_names = names};
     if (v->b->failed || !graph_repeat_begin(v->b->g, &r, arguments, v->b->error)) {
         v->b->failed = true;
@@ -181,7 +186,8 @@ static uint32_t pooling(struct vit *v, uint32_t x) {
     }
     const uint32_t out[] = {matrix(v, "pool.out.weight", w, w, square),
                             vector(v, "pool.out.bias", w, bias)};
-    const uint32_t m[] = {vector(v, "pool.norm2.scale", w, one), vector(v, "pool.norm2.bias", w, bias),
+    const uint32_t m[] = {vector(v, "pool.norm2.scale", w, one),
+                          vector(v, "pool.norm2.bias", w, bias),
                           matrix(v, "pool.up.weight", w, h, build_xavier(w, h)),
                           vector(v, "pool.up.bias", h, bias),
                           matrix(v, "pool.down.weight", h, w, build_xavier(h, w)),
@@ -198,10 +204,15 @@ void graph_build_vit(struct build *b) {
         b->failed = true;
         return;
     }
-    struct vit v = {.b = b, .batch = o->vit_batch, .layers = o->vit_layers,
-                    .tokens = size / 14 * (size / 14), .patch = 14 * 14 * 3,
-                    .width = o->vit_small ? 144 : 1152, .heads = o->vit_small ? 2 : 16,
-                    .hidden = o->vit_small ? 288 : 4304, .fused = o->fuse_qkv};
+    struct vit v = {.b = b,
+                    .batch = o->vit_batch,
+                    .layers = o->vit_layers,
+                    .tokens = size / 14 * (size / 14),
+                    .patch = 14 * 14 * 3,
+                    .width = o->vit_small ? 144 : 1152,
+                    .heads = o->vit_small ? 2 : 16,
+                    .hidden = o->vit_small ? 288 : 4304,
+                    .fused = o->fuse_qkv};
     const uint32_t x = encoder(&v, embedding(&v));
     const struct graph_fill one = {GRAPH_FILL_CONSTANT, 1, 0};
     const uint32_t operands[] = {x, vector(&v, "norm.scale", v.width, one),

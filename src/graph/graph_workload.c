@@ -1,5 +1,6 @@
 /* The workload catalogue: builders of the smoke tests and benchmarks. Contents: activations are
- * standard normal, weights normal with deviation sqrt(2 / (in + out)), so that results stay near 1. */
+ * standard normal, weights normal with deviation sqrt(2 / (in + out)), so that results stay near 1.
+ */
 #include "graph/graph_build.h"
 #include "target/target.h"
 
@@ -38,17 +39,18 @@ uint32_t build_op3(struct build *b, enum graph_op_kind kind, const char *name,
 
 void build_output(struct build *b, uint32_t value, double atol, double rtol) {
     if (b->failed) return;
-    graph_add_output(b->g, (struct graph_output){
-                               .value = value,
-                               .atol = b->o->atol >= 0 ? b->o->atol : atol,
-                               .rtol = b->o->rtol >= 0 ? b->o->rtol : rtol});
+    graph_add_output(b->g, (struct graph_output){.value = value,
+                                                 .atol = b->o->atol >= 0 ? b->o->atol : atol,
+                                                 .rtol = b->o->rtol >= 0 ? b->o->rtol : rtol});
 }
 
 static void mlp_smoke(struct build *b) {
     struct graph *g = b->g;
     const uint32_t x = graph_add_input(g, "x", build_shape(2, b->o->tiles, 64, 0), build_normal(1));
-    const uint32_t w0 = graph_add_parameter(g, "w0", build_shape(2, 64, 64, 0), build_xavier(64, 64));
-    const uint32_t w1 = graph_add_parameter(g, "w1", build_shape(2, 64, 64, 0), build_xavier(64, 64));
+    const uint32_t w0 =
+        graph_add_parameter(g, "w0", build_shape(2, 64, 64, 0), build_xavier(64, 64));
+    const uint32_t w1 =
+        graph_add_parameter(g, "w1", build_shape(2, 64, 64, 0), build_xavier(64, 64));
     const struct graph_attrs none = {0};
     const uint32_t h = build_op(b, GRAPH_GEMM, "h", x, w0, none);
     const uint32_t a = build_op(b, GRAPH_GELU, "a", h, GRAPH_NONE, none);
@@ -76,10 +78,9 @@ static void batched_gemm_smoke(struct build *b) {
 
 static void attention_smoke(struct build *b) {
     struct graph *g = b->g;
-    const uint32_t qkv[] = {
-        graph_add_input(g, "q", build_shape(3, 4, 17, 72), build_normal(1)),
-        graph_add_input(g, "k", build_shape(3, 4, 19, 72), build_normal(1)),
-        graph_add_input(g, "v", build_shape(3, 4, 19, 72), build_normal(1))};
+    const uint32_t qkv[] = {graph_add_input(g, "q", build_shape(3, 4, 17, 72), build_normal(1)),
+                            graph_add_input(g, "k", build_shape(3, 4, 19, 72), build_normal(1)),
+                            graph_add_input(g, "v", build_shape(3, 4, 19, 72), build_normal(1))};
     const uint32_t y = build_op3(b, GRAPH_ATTENTION, "y", qkv, (struct graph_attrs){0});
     build_output(b, y, 0.012, 0);
     if (!b->failed) g->outputs[0].rms = 0.003;
@@ -89,15 +90,15 @@ static void gemm_benchmark(struct build *b) {
     const struct graph_workload_options *o = b->o;
     const uint32_t x = graph_add_input(
         b->g, "x", build_shape(2, o->benchmark_rows, o->benchmark_inner, 0), build_normal(1));
-    const uint32_t w = graph_add_parameter(
-        b->g, "w", build_shape(2, o->benchmark_inner, o->benchmark_columns, 0),
-        build_xavier(o->benchmark_inner, o->benchmark_columns));
+    const uint32_t w =
+        graph_add_parameter(b->g, "w", build_shape(2, o->benchmark_inner, o->benchmark_columns, 0),
+                            build_xavier(o->benchmark_inner, o->benchmark_columns));
     build_output(b, build_op(b, GRAPH_GEMM, "y", x, w, (struct graph_attrs){0}), 0.01, 0.002);
 }
 
 static void siglip_mlp(struct build *b) {
     const struct graph_workload_options *o = b->o;
-    const uint32_t hidden = o->mlp_hidden_dim ? o->mlp_hidden_dim
+    const uint32_t hidden = o->mlp_hidden_dim    ? o->mlp_hidden_dim
                             : o->mlp_dim == 1152 ? 4304
                                                  : 4 * o->mlp_dim;
     uint32_t x = graph_add_input(b->g, "x", build_shape(3, o->mlp_batch, o->mlp_tokens, o->mlp_dim),
@@ -160,11 +161,11 @@ static uint32_t attention_block(struct build *b, uint32_t x, uint32_t block) {
 
 static void siglip_attention(struct build *b) {
     const struct graph_workload_options *o = b->o;
-    const struct graph_fill fill = o->attention_constant
-                                       ? (struct graph_fill){GRAPH_FILL_CONSTANT, 1, 0}
-                                       : build_normal(1);
+    const struct graph_fill fill =
+        o->attention_constant ? (struct graph_fill){GRAPH_FILL_CONSTANT, 1, 0} : build_normal(1);
     uint32_t x = graph_add_input(
-        b->g, "x", build_shape(3, o->attention_batch, o->mlp_tokens, 72 * o->attention_heads), fill);
+        b->g, "x", build_shape(3, o->attention_batch, o->mlp_tokens, 72 * o->attention_heads),
+        fill);
     for (uint32_t i = 0; i < o->attention_blocks && !b->failed; i++) x = attention_block(b, x, i);
     build_output(b, x, 0.02, 0);
 }
@@ -187,17 +188,28 @@ bool graph_workload_describe(uint32_t i, const char **ret_name, const char **ret
 }
 
 void graph_workload_defaults(struct graph_workload_options *o) {
-    *o = (struct graph_workload_options){
-        .tiles = TARGET_N_TILES, .mlp_batch = 4, .mlp_tokens = 729, .mlp_dim = 1152,
-        .mlp_blocks = 1, .attention_batch = 1, .attention_heads = 16, .attention_blocks = 1,
-        .benchmark_rows = 131072, .benchmark_inner = 64, .benchmark_columns = 64, .vit_batch = 1,
-        .vit_layers = 1, .vit_image_size = 378, .atol = -1, .rtol = -1};
+    *o = (struct graph_workload_options){.tiles = TARGET_N_TILES,
+                                         .mlp_batch = 4,
+                                         .mlp_tokens = 729,
+                                         .mlp_dim = 1152,
+                                         .mlp_blocks = 1,
+                                         .attention_batch = 1,
+                                         .attention_heads = 16,
+                                         .attention_blocks = 1,
+                                         .benchmark_rows = 131072,
+                                         .benchmark_inner = 64,
+                                         .benchmark_columns = 64,
+                                         .vit_batch = 1,
+                                         .vit_layers = 1,
+                                         .vit_image_size = 378,
+                                         .atol = -1,
+                                         .rtol = -1};
 }
 
 static void fill_defaults(struct graph_workload_options *o) {
     struct graph_workload_options d;
     graph_workload_defaults(&d);
-#define DEFAULT(field) \
+#define DEFAULT(field)                                                                             \
     if (!o->field) o->field = d.field
     DEFAULT(tiles);
     DEFAULT(mlp_batch);

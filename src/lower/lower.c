@@ -1,5 +1,5 @@
-/* Program to tile graph. Straight line: allocate every shard, walk the operations (copies collect in
- * the open phase, computes close it and emit one call per shard), bind the host's tensors.
+/* Program to tile graph. Straight line: allocate every shard, walk the operations (copies collect
+ * in the open phase, computes close it and emit one call per shard), bind the host's tensors.
  *
  * Storage sharing: a value that lies `inside` another is an alias of its buffer; an elementwise
  * result takes over the storage of an input that is not used again; a carried value's yield is
@@ -14,8 +14,8 @@ void lower_defaults(struct lower_options *o) {
 
 /* --- Storage --- */
 
-/* Position of the last operation that reads each value; bodies count operation by operation, and what
- * a body yields or reads from outside is read at the repeat's end. */
+/* Position of the last operation that reads each value; bodies count operation by operation, and
+ * what a body yields or reads from outside is read at the repeat's end. */
 static uint32_t *last_uses(const struct lower *l) {
     const struct program *p = l->p;
     uint32_t *last = arena_new_array(l->scratch, uint32_t, p->n_values);
@@ -52,11 +52,12 @@ static bool may_take_over(const struct lower *l, const struct program_op *op, ui
                           const uint32_t *last) {
     if (op->kind != PROGRAM_COMPUTE || op->n_inputs == 0) return false;
     const struct program_value *in = lower_value(l, op->inputs[0]);
-    const bool kernel = op->compute == PROGRAM_KERNEL &&
-                        (op->kernel == PROGRAM_KERNEL_GELU || op->kernel == PROGRAM_KERNEL_LAYER_NORM ||
-                         op->kernel == PROGRAM_KERNEL_NORMALISE ||
-                         (op->kernel == PROGRAM_KERNEL_EXPONENTIAL &&
-                          lower_value(l, op->output)->layout.format == PROGRAM_F16));
+    const bool kernel =
+        op->compute == PROGRAM_KERNEL &&
+        (op->kernel == PROGRAM_KERNEL_GELU || op->kernel == PROGRAM_KERNEL_LAYER_NORM ||
+         op->kernel == PROGRAM_KERNEL_NORMALISE ||
+         (op->kernel == PROGRAM_KERNEL_EXPONENTIAL &&
+          lower_value(l, op->output)->layout.format == PROGRAM_F16));
     const bool epilogue = op->compute == PROGRAM_SUM && in->layout.count[PROGRAM_PARTIAL] == 1;
     if (!kernel && !epilogue) return false;
     return in->role == PROGRAM_LOCAL && last[op->inputs[0]] == position &&
@@ -65,10 +66,14 @@ static bool may_take_over(const struct lower *l, const struct program_op *op, ui
 
 static uint8_t flags_of(const struct program_value *v) {
     switch (v->role) {
-    case PROGRAM_INPUT: return TG_HOST_INPUT | TG_NO_HOST_WINDOW;
-    case PROGRAM_PARAMETER: return TG_PARAMETER | TG_NO_HOST_WINDOW;
-    case PROGRAM_OUTPUT: return TG_HOST_OUTPUT | TG_NO_HOST_WINDOW;
-    default: return 0;
+    case PROGRAM_INPUT:
+        return TG_HOST_INPUT | TG_NO_HOST_WINDOW;
+    case PROGRAM_PARAMETER:
+        return TG_PARAMETER | TG_NO_HOST_WINDOW;
+    case PROGRAM_OUTPUT:
+        return TG_HOST_OUTPUT | TG_NO_HOST_WINDOW;
+    default:
+        return 0;
     }
 }
 
@@ -79,9 +84,14 @@ static void allocate_value(struct lower *l, uint32_t v, uint32_t take_over) {
     for (uint32_t i = 0; i < n; i++) {
         struct program_shard s;
         program_shard_at(x, i, &s);
-        struct tg_alloc_row row = {.tile = (uint16_t)s.tile, .bytes = s.bytes, .align = 32,
-                                   .memory = x->layout.memory, .flags = flags_of(x), .value = name,
-                                   .alias = TG_NONE, .blocks = x->sequence ? x->sequence : 1};
+        struct tg_alloc_row row = {.tile = (uint16_t)s.tile,
+                                   .bytes = s.bytes,
+                                   .align = 32,
+                                   .memory = x->layout.memory,
+                                   .flags = flags_of(x),
+                                   .value = name,
+                                   .alias = TG_NONE,
+                                   .blocks = x->sequence ? x->sequence : 1};
         if (take_over != PROGRAM_NONE) {
             row.alias = l->alloc_of[take_over][i];
         } else if (x->inside != PROGRAM_NONE) {
@@ -95,7 +105,7 @@ static void allocate_value(struct lower *l, uint32_t v, uint32_t take_over) {
         }
         l->alloc_of[v][i] = tg_alloc_add(&l->b, &row);
     }
-    l->root_value[v] = take_over != PROGRAM_NONE       ? l->root_value[take_over]
+    l->root_value[v] = take_over != PROGRAM_NONE   ? l->root_value[take_over]
                        : x->inside != PROGRAM_NONE ? l->root_value[x->inside]
                                                    : v;
 }
@@ -216,9 +226,9 @@ struct product {
 
 static struct kernel_spec product_spec(const struct product *u, const struct program_shard *sa,
                                        uint32_t rows, uint32_t columns) {
-    struct kernel_spec spec = {KERNEL_GEMM_F16,
-                               {rows, sa->extent[2], columns, 0,
-                                u->w->layout.memory == PROGRAM_INTERLEAVED}};
+    struct kernel_spec spec = {
+        KERNEL_GEMM_F16,
+        {rows, sa->extent[2], columns, 0, u->w->layout.memory == PROGRAM_INTERLEAVED}};
     if (u->a->layout.format == PROGRAM_F8_F143) {
         spec.kernel = KERNEL_GEMM_F8;
         spec.p[5] = (uint32_t)(u->a->layout.exponent + u->w->layout.exponent);
@@ -226,8 +236,8 @@ static struct kernel_spec product_spec(const struct product *u, const struct pro
     return spec;
 }
 
-/* One call per batch index; one call for all if the left operand is shared by them: the column groups
- * of consecutive matrices follow each other in coefficients and result. */
+/* One call per batch index; one call for all if the left operand is shared by them: the column
+ * groups of consecutive matrices follow each other in coefficients and result. */
 static bool product_shard(const struct product *u, uint32_t number) {
     struct lower *l = u->l;
     const struct program_op *op = u->op;
@@ -295,13 +305,14 @@ static bool norm_shard(struct lower *l, const struct program_op *op, uint32_t nu
         BUG_ON(shard == PROGRAM_NONE);
         operands[1 + i] = (struct tg_ref){l->alloc_of[op->inputs[i]][shard], 0};
     }
-    const struct kernel_spec spec = {KERNEL_NORM_F16, {s->extent[0] * s->extent[1], s->extent[2], 1}};
+    const struct kernel_spec spec = {KERNEL_NORM_F16,
+                                     {s->extent[0] * s->extent[1], s->extent[2], 1}};
     return tg_call(&l->b, s->tile, &spec, operands, l->error);
 }
 
 static bool lower_kernel(struct lower *l, const struct program_op *op) {
-    static bool (*const SHARDS[PROGRAM_N_KERNELS])(struct lower *, const struct program_op *, uint32_t,
-                                                   const struct program_shard *) = {
+    static bool (*const SHARDS[PROGRAM_N_KERNELS])(struct lower *, const struct program_op *,
+                                                   uint32_t, const struct program_shard *) = {
         [PROGRAM_KERNEL_GELU] = gelu_shard,
         [PROGRAM_KERNEL_LAYER_NORM] = norm_shard,
         [PROGRAM_KERNEL_ROW_MAX] = lower_row_max,
@@ -332,9 +343,9 @@ static bool cast_shard(struct lower *l, const struct program_op *op, uint32_t nu
     struct program_shard so, sx;
     program_shard_at(o, number, &so);
     program_shard_at(x, number, &sx);
-    const struct kernel_spec spec = {
-        KERNEL_CAST_PANELS,
-        {(batched ? 1 : so.extent[0]) * so.extent[1], so.extent[2], (uint32_t)(int32_t)o->layout.exponent}};
+    const struct kernel_spec spec = {KERNEL_CAST_PANELS,
+                                     {(batched ? 1 : so.extent[0]) * so.extent[1], so.extent[2],
+                                      (uint32_t)(int32_t)o->layout.exponent}};
     for (uint32_t b = 0; b < (batched ? so.extent[0] : 1); b++) {
         const uint32_t at[3] = {b, 0, 0};
         const struct tg_ref operands[] = {
@@ -347,7 +358,8 @@ static bool cast_shard(struct lower *l, const struct program_op *op, uint32_t nu
 
 static bool lower_cast(struct lower *l, const struct program_op *op) {
     const struct program_value *o = lower_value(l, op->output), *x = lower_value(l, op->inputs[0]);
-    const bool panels = o->layout.order == PROGRAM_AMP_LEFT || o->layout.order == PROGRAM_AMP_BATCHED;
+    const bool panels =
+        o->layout.order == PROGRAM_AMP_LEFT || o->layout.order == PROGRAM_AMP_BATCHED;
     if (x->layout.format != PROGRAM_F16 || o->layout.format != PROGRAM_F8_F143 ||
         x->layout.order != o->layout.order || !panels) {
         diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a cast other than F16 to F8 panels");
@@ -366,8 +378,12 @@ static bool lower_op(struct lower *l, const struct program_op *op);
 /* Same layout, so every shard stays on its tile. */
 static bool copy_carried(struct lower *l, const struct program_op *op, uint32_t from, uint32_t to) {
     if (l->root_value[from] == l->root_value[to]) return true;
-    struct program_op copy = {.kind = PROGRAM_COPY, .operation = op->operation, .reason = "carried",
-                              .output = to, .n_inputs = 1, .inputs = {from}};
+    struct program_op copy = {.kind = PROGRAM_COPY,
+                              .operation = op->operation,
+                              .reason = "carried",
+                              .output = to,
+                              .n_inputs = 1,
+                              .inputs = {from}};
     copy.map = program_map_identity();
     return lower_copy(l, &copy) && lower_phase_close(l);
 }
@@ -392,10 +408,14 @@ static bool lower_op(struct lower *l, const struct program_op *op) {
     if (op->kind == PROGRAM_COPY) return lower_copy(l, op);
     if (op->kind == PROGRAM_REPEAT) return lower_repeat(l, op);
     switch (op->compute) {
-    case PROGRAM_PRODUCT: return lower_product(l, op);
-    case PROGRAM_SUM: return lower_sum(l, op);
-    case PROGRAM_KERNEL: return lower_kernel(l, op);
-    default: return lower_cast(l, op);
+    case PROGRAM_PRODUCT:
+        return lower_product(l, op);
+    case PROGRAM_SUM:
+        return lower_sum(l, op);
+    case PROGRAM_KERNEL:
+        return lower_kernel(l, op);
+    default:
+        return lower_cast(l, op);
     }
 }
 

@@ -1,7 +1,7 @@
-/* Bindings: how a host tensor lies in the allocations of its shards. The storage of a part is a nest of
- * digits (program_digits). A window of it is cut into full sub-nests: a ragged head, whole blocks, a
- * ragged tail at each level. Each piece is then clipped at the part's logical end, axis by axis: what
- * lies beyond is padding and has no slice. */
+/* Bindings: how a host tensor lies in the allocations of its shards. The storage of a part is a
+ * nest of digits (program_digits). A window of it is cut into full sub-nests: a ragged head, whole
+ * blocks, a ragged tail at each level. Each piece is then clipped at the part's logical end, axis
+ * by axis: what lies beyond is padding and has no slice. */
 #include "lower/lower_internal.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 struct piece {
     struct program_digit digit[PROGRAM_MAX_DIGITS];
     uint32_t n;
-    uint32_t at[3]; /* coordinate of its first element in the part */
+    uint32_t at[3];  /* coordinate of its first element in the part */
     uint32_t offset; /* byte in the part's storage */
 };
 
@@ -23,7 +23,8 @@ struct bind {
 
 static void add_slice(struct bind *b, const struct piece *p) {
     const struct program_tensor *t = &b->v->tensor;
-    struct tg_slice s = {.alloc = b->alloc, .block = b->block,
+    struct tg_slice s = {.alloc = b->alloc,
+                         .block = b->block,
                          .mem_offset = p->offset - b->s.window,
                          .tensor_offset = t->offset + b->block * b->v->step_sequence};
     for (uint32_t a = 0; a < 3; a++)
@@ -156,9 +157,12 @@ static void bind_tensor(struct lower *l, uint32_t v) {
                                     [PROGRAM_PARAMETER] = TG_BIND_PARAMETER,
                                     [PROGRAM_OUTPUT] = TG_BIND_OUTPUT};
     const struct program_value *x = lower_value(l, v);
-    struct tg_binding t = {.name = x->tensor.name, .kind = KINDS[x->role],
-                           .format = x->layout.format, .scale = x->layout.exponent,
-                           .n_dims = x->tensor.n_dims, .first_slice = l->b.slices->len};
+    struct tg_binding t = {.name = x->tensor.name,
+                           .kind = KINDS[x->role],
+                           .format = x->layout.format,
+                           .scale = x->layout.exponent,
+                           .n_dims = x->tensor.n_dims,
+                           .first_slice = l->b.slices->len};
     memcpy(t.shape, x->tensor.shape, sizeof t.shape);
     for (uint32_t w = v; w < l->p->n_values; w++)
         if (lower_value(l, w)->role != PROGRAM_LOCAL && same_tensor(x, lower_value(l, w)))

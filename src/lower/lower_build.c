@@ -1,6 +1,6 @@
 /* The growing tile graph. Calls are sorted by tile with a counting sort when their step closes; the
- * needs of a kernel (alignment, tail, class, separation) go to the root of each operand's storage at
- * the call, so that they are stated once. */
+ * needs of a kernel (alignment, tail, class, separation) go to the root of each operand's storage
+ * at the call, so that they are stated once. */
 #include "lower/lower_build.h"
 #include "lower/lower.h"
 
@@ -25,17 +25,19 @@ void tg_builder_init(struct tg_builder *b, uint32_t n_tiles) {
     for (uint32_t i = 0; i < ARRAY_LEN(numbers); i++)
         *numbers[i] = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     b->name_index = g_hash_table_new(g_str_hash, g_str_equal);
-    b->spec_index = g_hash_table_new_full(g_bytes_hash, g_bytes_equal,
-                                          (GDestroyNotify)g_bytes_unref, NULL);
+    b->spec_index =
+        g_hash_table_new_full(g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, NULL);
     b->separations = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 }
 
 void tg_builder_clear(struct tg_builder *b) {
     for (uint32_t i = 0; i < b->names->len; i++) g_free(g_array_index(b->names, char *, i));
-    GArray *const arrays[] = {b->allocs, b->transfers, b->recipients, b->first_recipient, b->words,
-                              b->first_call_operand, b->operands, b->call_specs, b->call_of_tile,
-                              b->open_calls, b->steps, b->specs, b->needs, b->names, b->bindings,
-                              b->slices, b->separation_list};
+    GArray *const arrays[] = {b->allocs,          b->transfers,      b->recipients,
+                              b->first_recipient, b->words,          b->first_call_operand,
+                              b->operands,        b->call_specs,     b->call_of_tile,
+                              b->open_calls,      b->steps,          b->specs,
+                              b->needs,           b->names,          b->bindings,
+                              b->slices,          b->separation_list};
     for (uint32_t i = 0; i < ARRAY_LEN(arrays); i++) g_array_free(arrays[i], TRUE);
     g_hash_table_destroy(b->name_index);
     g_hash_table_destroy(b->spec_index);
@@ -144,8 +146,11 @@ bool tg_call(struct tg_builder *b, uint32_t tile, const struct kernel_spec *spec
 void tg_close_compute(struct tg_builder *b, uint32_t operation, uint32_t reason) {
     const uint32_t n = b->open_calls->len;
     if (n == 0) return;
-    struct tg_step step = {.kind = TG_COMPUTE, .operation = operation, .reason = reason,
-                           .first = b->call_specs->len, .first_call = b->call_of_tile->len};
+    struct tg_step step = {.kind = TG_COMPUTE,
+                           .operation = operation,
+                           .reason = reason,
+                           .first = b->call_specs->len,
+                           .first_call = b->call_of_tile->len};
     step.end = step.first + n;
     uint32_t *first = g_new0(uint32_t, b->n_tiles + 1), *order = g_new(uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
@@ -171,20 +176,26 @@ void tg_close_compute(struct tg_builder *b, uint32_t operation, uint32_t reason)
 
 void tg_close_exchange(struct tg_builder *b, uint32_t first, uint32_t operation, uint32_t reason) {
     if (b->transfers->len == first) return;
-    const struct tg_step step = {.kind = TG_EXCHANGE, .operation = operation, .reason = reason,
-                                 .first = first, .end = b->transfers->len};
+    const struct tg_step step = {.kind = TG_EXCHANGE,
+                                 .operation = operation,
+                                 .reason = reason,
+                                 .first = first,
+                                 .end = b->transfers->len};
     g_array_append_val(b->steps, step);
 }
 
 void tg_repeat_step(struct tg_builder *b, enum tg_step_kind kind, uint32_t count,
                     uint32_t operation) {
-    const struct tg_step step = {.kind = (uint8_t)kind, .operation = operation,
-                                 .reason = tg_name(b, "repeat"), .count = count};
+    const struct tg_step step = {.kind = (uint8_t)kind,
+                                 .operation = operation,
+                                 .reason = tg_name(b, "repeat"),
+                                 .count = count};
     g_array_append_val(b->steps, step);
 }
 
 static void *column(struct arena *arena, const GArray *from) {
-    return arena_copy(arena, from->data, (size_t)from->len * g_array_get_element_size((GArray *)from));
+    return arena_copy(arena, from->data,
+                      (size_t)from->len * g_array_get_element_size((GArray *)from));
 }
 
 static void finish_allocs(const struct tg_builder *b, struct tile_graph *g) {

@@ -1,8 +1,8 @@
 /* Movement. One path for all copies: walk every destination shard in storage order; at each point
- * map the coordinate to its source, find the longest stretch that is contiguous in both storages, and
- * merge it with the one before. Each merged run is one transfer to all replicas of the shard, or a
- * local copy where source and only recipient share a tile. Bytes of the destination that no source
- * holds are cleared before the phase.
+ * map the coordinate to its source, find the longest stretch that is contiguous in both storages,
+ * and merge it with the one before. Each merged run is one transfer to all replicas of the shard,
+ * or a local copy where source and only recipient share a tile. Bytes of the destination that no
+ * source holds are cleared before the phase.
  *
  * Cost: one step per 32-byte row of every distinct destination shard, whatever the number of
  * replicas. Runs that are not whole words need a packing kernel and are refused. */
@@ -11,14 +11,14 @@
 
 enum { HOLE = 0xffffffffu, FILLER = 0xfffffffeu };
 struct run {
-    uint32_t shard;          /* of the source, replica 0; or HOLE, FILLER */
+    uint32_t shard;           /* of the source, replica 0; or HOLE, FILLER */
     uint32_t from, to, bytes; /* offsets in source and destination shard */
 };
 
 struct walk {
     const struct program_value *d, *s;
     const struct program_map *map;
-    struct program_shard ds, ss; /* ss: cached source part */
+    struct program_shard ds, ss;     /* ss: cached source part */
     bool ss_valid, identity, filled; /* filled: the last column comes from the filler */
     struct program_digit dd[PROGRAM_MAX_DIGITS], sd[PROGRAM_MAX_DIGITS];
     uint32_t n_dd, n_sd, element;
@@ -84,9 +84,9 @@ static uint32_t moved_axis(const struct program_map *m, uint32_t d) {
 static void find_part(struct walk *w, const uint32_t y[3]) {
     if (w->ss_valid) {
         bool inside = true;
-        for (uint32_t a = 0; a < 3; a++) inside = inside && y[a] >= w->ss.start[a] &&
-                                                  y[a] - w->ss.start[a] < w->ss.extent[a] &&
-                                                  (y[a] < w->ss.end[a] || w->identity);
+        for (uint32_t a = 0; a < 3; a++)
+            inside = inside && y[a] >= w->ss.start[a] && y[a] - w->ss.start[a] < w->ss.extent[a] &&
+                     (y[a] < w->ss.end[a] || w->identity);
         if (inside) return;
     }
     uint32_t extent[3], index[PROGRAM_N_AXES], z[3];
@@ -110,8 +110,8 @@ static void add_run(struct walk *w, struct run r) {
     g_array_append_val(w->runs, r);
 }
 
-/* Source of the elements at destination coordinate x: the run's length in elements is cut to what is
- * contiguous in the source. False: a hole. */
+/* Source of the elements at destination coordinate x: the run's length in elements is cut to what
+ * is contiguous in the source. False: a hole. */
 static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct run *r) {
     const uint32_t d_axis = w->dd[w->n_dd - 1].axis, inner = w->map->inner[d_axis], rest = *n;
     uint32_t extent[3], y[3];
@@ -134,8 +134,9 @@ static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct run 
     const struct program_digit *last = &w->sd[w->n_sd - 1];
     const uint32_t run_axis = padding ? d_axis : s_axis;
     if (run_axis != last->axis) *n = 1;
-    else *n = MIN(*n, MIN(last->extent - at[run_axis] % last->extent,
-                          w->ss.extent[run_axis] - at[run_axis]));
+    else
+        *n = MIN(*n, MIN(last->extent - at[run_axis] % last->extent,
+                         w->ss.extent[run_axis] - at[run_axis]));
     if (!padding && run_axis < 3) {
         *n = MIN(*n, w->ss.end[run_axis] - y[run_axis]);
         uint32_t se[3];
@@ -184,8 +185,8 @@ static void walk_shard(struct walk *w) {
 struct delivery {
     struct lower *l;
     const struct program_op *op;
-    uint32_t d, s;       /* values */
-    uint32_t d_shard;    /* replica 0 */
+    uint32_t d, s;    /* values */
+    uint32_t d_shard; /* replica 0 */
     struct tg_ref *remote;
 };
 
@@ -198,7 +199,8 @@ static bool same_place(const struct lower *l, struct tg_ref a, struct tg_ref b) 
     return x.alloc == y.alloc && x.offset == y.offset;
 }
 
-void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_ref *to, uint32_t n) {
+void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_ref *to,
+                uint32_t n) {
     enum { MOST = TARGET_EXCH_MAX_ITEMS & ~7u }; /* whole 32-byte rows */
     uint32_t words = bytes / 4;
     const uint32_t pieces = ceil_div_u32(words, MOST);
@@ -285,8 +287,8 @@ static bool deliver_filler(struct delivery *v, const struct run *r, uint32_t fil
     return true;
 }
 
-/* Holes are cleared before anything arrives, so a gap between two may be cleared with them where that
- * is cheaper than a second call. */
+/* Holes are cleared before anything arrives, so a gap between two may be cleared with them where
+ * that is cheaper than a second call. */
 static void clear_holes(struct delivery *v, const GArray *runs) {
     enum { GAP_BYTES = 2048 }; /* what a fill writes in the time of a launch */
     struct lower *l = v->l;
@@ -317,13 +319,19 @@ bool lower_copy(struct lower *l, const struct program_op *op) {
         return false;
     }
     lower_phase_open(l, op, op->inputs[0], op->output);
-    struct walk w = {.d = d, .s = s, .map = &op->map, .identity = map_is_identity(&op->map, d),
+    struct walk w = {.d = d,
+                     .s = s,
+                     .map = &op->map,
+                     .identity = map_is_identity(&op->map, d),
                      .filled = op->n_inputs == 2,
                      .element = program_format_bytes(d->layout.format),
                      .runs = g_array_new(FALSE, FALSE, sizeof(struct run))};
     w.identity = w.identity && d->batch == s->batch && d->rows == s->rows && d->cols == s->cols;
     const uint32_t n_replicas = d->layout.count[PROGRAM_REPLICA], n = program_n_shards(d);
-    struct delivery v = {.l = l, .op = op, .d = op->output, .s = op->inputs[0],
+    struct delivery v = {.l = l,
+                         .op = op,
+                         .d = op->output,
+                         .s = op->inputs[0],
                          .remote = g_new(struct tg_ref, n_replicas)};
     bool ok = true;
     for (uint32_t i = 0; ok && i < n; i += n_replicas) {

@@ -1,5 +1,5 @@
-/* What the files of lowering share: the program, the tile graph under construction, the allocation of
- * every shard, the open phase. */
+/* What the files of lowering share: the program, the tile graph under construction, the allocation
+ * of every shard, the open phase. */
 #ifndef IPU_LOWER_INTERNAL_H
 #define IPU_LOWER_INTERNAL_H
 
@@ -15,7 +15,7 @@ struct lower {
     uint32_t **alloc_of;  /* [value][shard] */
     uint32_t *root_value; /* value whose storage this one shares, or itself */
     /* The open phase. */
-    uint32_t phase_first; /* first transfer */
+    uint32_t phase_first;             /* first transfer */
     bool *phase_written, *phase_read; /* by root value */
     bool phase_open;
     uint32_t phase_operation, phase_reason;
@@ -32,7 +32,8 @@ static inline const struct program_value *lower_value(const struct lower *l, uin
 static inline uint32_t lower_tile_of(const struct lower *l, uint32_t alloc) {
     return g_array_index(l->b.allocs, struct tg_alloc_row, alloc).tile;
 }
-/* Number of the shard of v with these part indices on tile t, or PROGRAM_NONE; searches replicas. */
+/* Number of the shard of v with these part indices on tile t, or PROGRAM_NONE; searches replicas.
+ */
 uint32_t lower_shard_on_tile(const struct lower *l, uint32_t v, uint32_t index[PROGRAM_N_AXES],
                              uint32_t tile);
 void lower_phase_open(struct lower *l, const struct program_op *op, uint32_t reads,

@@ -1,11 +1,12 @@
-/* Sums of partials and what follows them. Every owner of a window of a result block receives that window
- * of the other tiles' partials, packed, and adds them to its own one, which stays where it is.
+/* Sums of partials and what follows them. Every owner of a window of a result block receives that
+ * window of the other tiles' partials, packed, and adds them to its own one, which stays where it
+ * is.
  *
- * Without an epilogue a linear window is one run of elements; a window of rows is a run in each panel. With one it is cut at the borders of the
- * 16-column panels into pieces of whole rows (a ragged head, full panels, a ragged tail), because bias
- * belongs to columns; each piece is packed and called by itself. A value without partials runs the
- * epilogue alone. Remotes are taken in rotation behind the owner's partial, so that no two owners
- * want the same sender first. */
+ * Without an epilogue a linear window is one run of elements; a window of rows is a run in each
+ * panel. With one it is cut at the borders of the 16-column panels into pieces of whole rows (a
+ * ragged head, full panels, a ragged tail), because bias belongs to columns; each piece is packed
+ * and called by itself. A value without partials runs the epilogue alone. Remotes are taken in
+ * rotation behind the owner's partial, so that no two owners want the same sender first. */
 #include "lower/lower_internal.h"
 
 struct sum_piece {
@@ -28,10 +29,12 @@ struct sum {
 
 static void add_piece(struct sum *u, uint32_t height, uint32_t from, uint32_t rows) {
     const uint32_t start = u->s.window / 32;
-    u->piece[u->n_pieces++] = (struct sum_piece){
-        .panel = from / height, .rows = rows < height ? rows : height,
-        .panels = rows < height ? 1 : rows / height, .offset = 32 * (from - start),
-        .bytes = 32 * rows, .from = 32 * from};
+    u->piece[u->n_pieces++] = (struct sum_piece){.panel = from / height,
+                                                 .rows = rows < height ? rows : height,
+                                                 .panels = rows < height ? 1 : rows / height,
+                                                 .offset = 32 * (from - start),
+                                                 .bytes = 32 * rows,
+                                                 .from = 32 * from};
 }
 
 /* A window of rows: its rows of every panel. */
@@ -43,9 +46,12 @@ static void cut_rows(struct sum *u) {
     const uint32_t panels = u->s.part_bytes / 32 / rows;
     BUG_ON(panels > MAX_PIECES);
     for (uint32_t i = 0; i < panels; i++)
-        u->piece[u->n_pieces++] = (struct sum_piece){
-            .panel = i, .rows = rows, .panels = 1, .offset = 32 * i * rows, .bytes = 32 * rows,
-            .from = 32 * (i * part.extent[1] + first)};
+        u->piece[u->n_pieces++] = (struct sum_piece){.panel = i,
+                                                     .rows = rows,
+                                                     .panels = 1,
+                                                     .offset = 32 * i * rows,
+                                                     .bytes = 32 * rows,
+                                                     .from = 32 * (i * part.extent[1] + first)};
 }
 
 /* Pieces of the window in units of 32-byte rows; `height` rows make a panel. */
@@ -56,11 +62,11 @@ static void cut_window(struct sum *u) {
         return;
     }
     const bool batched = u->o->layout.order == PROGRAM_AMP_BATCHED;
-    const uint32_t height = u->op->epilogue ? (batched ? 1 : u->s.extent[0]) * u->s.extent[1]
-                                            : u->s.bytes / 32;
+    const uint32_t height =
+        u->op->epilogue ? (batched ? 1 : u->s.extent[0]) * u->s.extent[1] : u->s.bytes / 32;
     if (!u->op->epilogue) {
-        u->piece[u->n_pieces++] = (struct sum_piece){.rows = height, .panels = 1, .bytes = u->s.bytes,
-                                                     .from = u->s.window};
+        u->piece[u->n_pieces++] = (struct sum_piece){
+            .rows = height, .panels = 1, .bytes = u->s.bytes, .from = u->s.window};
         return;
     }
     uint32_t at = u->s.window / 32;
@@ -102,8 +108,11 @@ static uint32_t piece_base(const struct sum *u, const struct sum_piece *p) {
 static void receive(struct sum *u) {
     if (u->n_remote == 0) return;
     struct lower *l = u->l;
-    const struct tg_alloc_row row = {.tile = (uint16_t)u->s.tile, .bytes = u->n_remote * u->s.bytes,
-                                     .align = 32, .alias = TG_NONE, .blocks = 1,
+    const struct tg_alloc_row row = {.tile = (uint16_t)u->s.tile,
+                                     .bytes = u->n_remote * u->s.bytes,
+                                     .align = 32,
+                                     .alias = TG_NONE,
+                                     .blocks = 1,
                                      .value = tg_name(&l->b, u->p->name)};
     u->buffer = tg_alloc_add(&l->b, &row);
     const uint32_t n = u->n_partials, first = u->own == TG_NONE ? 0 : u->own + 1;
@@ -137,19 +146,21 @@ static bool call_piece(struct sum *u, const struct sum_piece *p) {
     const struct program_op *op = u->op;
     const uint32_t base = u->n_remote ? piece_base(u, p) : 0;
     const bool own = u->own != TG_NONE;
-    const uint32_t seed = u->n_partials == 1 ? p->offset : p->from; /* equal windows, or whole parts */
+    const uint32_t seed =
+        u->n_partials == 1 ? p->offset : p->from; /* equal windows, or whole parts */
     struct tg_ref operands[KERNEL_MAX_OPERANDS];
     uint32_t n = 0;
     operands[n++] = (struct tg_ref){l->alloc_of[op->output][u->number], p->offset};
-    operands[n++] = own ? (struct tg_ref){partial_alloc(u, u->own), seed}
-                        : (struct tg_ref){u->buffer, base};
+    operands[n++] =
+        own ? (struct tg_ref){partial_alloc(u, u->own), seed} : (struct tg_ref){u->buffer, base};
     if (u->n_partials > 1) operands[n++] = (struct tg_ref){u->buffer, own ? base : base + p->bytes};
     struct kernel_spec spec = {KERNEL_REDUCE_F16, {u->n_partials, p->bytes / 2}};
     if (op->epilogue) {
         spec = (struct kernel_spec){KERNEL_REDUCE_PANELS,
                                     {u->n_partials, p->rows, 16 * p->panels, epilogue_bits(op)}};
         uint32_t input = 1;
-        const uint32_t bias = op->epilogue & PROGRAM_EPILOGUE_BIAS ? op->inputs[input++] : PROGRAM_NONE;
+        const uint32_t bias =
+            op->epilogue & PROGRAM_EPILOGUE_BIAS ? op->inputs[input++] : PROGRAM_NONE;
         if (op->epilogue & PROGRAM_EPILOGUE_RESIDUAL)
             operands[n++] = (struct tg_ref){l->alloc_of[op->inputs[input]][u->number], p->offset};
         if (bias != PROGRAM_NONE)
@@ -159,8 +170,8 @@ static bool call_piece(struct sum *u, const struct sum_piece *p) {
 }
 
 bool lower_sum(struct lower *l, const struct program_op *op) {
-    struct sum u = {.l = l, .op = op, .o = lower_value(l, op->output),
-                    .p = lower_value(l, op->inputs[0])};
+    struct sum u = {
+        .l = l, .op = op, .o = lower_value(l, op->output), .p = lower_value(l, op->inputs[0])};
     u.n_partials = u.p->layout.count[PROGRAM_PARTIAL];
     if (u.n_partials > 1) lower_phase_open(l, op, op->inputs[0], op->output);
     const uint32_t n = program_n_shards(u.o);

@@ -20,8 +20,8 @@ static void touch_steps(struct tile_graph *g, bool *seen) {
                  r < g->transfers.first_recipient[s->end]; r++)
                 touch(&g->allocs, g->transfers.recipient[r].alloc, i, seen);
         } else if (s->kind == TG_COMPUTE) {
-            for (uint32_t o = g->calls.first_operand[s->first];
-                 o < g->calls.first_operand[s->end]; o++)
+            for (uint32_t o = g->calls.first_operand[s->first]; o < g->calls.first_operand[s->end];
+                 o++)
                 touch(&g->allocs, g->calls.operand[o].alloc, i, seen);
         }
     }
@@ -110,8 +110,8 @@ static void print_allocs(const struct tile_graph *g, GString *out) {
     static const char *const MEMORY[] = {"any", "standard", "interleaved"};
     const struct tg_allocs *a = &g->allocs;
     for (uint32_t i = 0; i < a->n; i++) {
-        g_string_append_printf(out, "alloc %u tile %u %s bytes %u tail %u align %u %s steps %u..%u", i,
-                               a->tile[i], g->names[a->value[i]], a->bytes[i], a->tail_bytes[i],
+        g_string_append_printf(out, "alloc %u tile %u %s bytes %u tail %u align %u %s steps %u..%u",
+                               i, a->tile[i], g->names[a->value[i]], a->bytes[i], a->tail_bytes[i],
                                a->align[i], MEMORY[a->memory[i]], a->first_step[i],
                                a->last_step[i]);
         if (a->alias[i] != TG_NONE)

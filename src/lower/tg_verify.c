@@ -1,5 +1,5 @@
-/* The verifier: references, kernel contracts, word alignment, disjoint destinations, nesting. An own
- * reading of the form; it shares no code with lowering. */
+/* The verifier: references, kernel contracts, word alignment, disjoint destinations, nesting. An
+ * own reading of the form; it shares no code with lowering. */
 #include "lower/lower.h"
 #include "target/target.h"
 
@@ -10,8 +10,7 @@ struct verify {
     char **ret_message;
 };
 
-#define FAIL(v, ...) \
-    return (*(v)->ret_message = g_strdup_printf(__VA_ARGS__), false)
+#define FAIL(v, ...) return (*(v)->ret_message = g_strdup_printf(__VA_ARGS__), false)
 
 static struct tg_ref root_of(const struct tile_graph *g, struct tg_ref r) {
     while (g->allocs.alias[r.alloc] != TG_NONE) {
@@ -91,8 +90,8 @@ static bool verify_exchange(struct verify *v, uint32_t step) {
     for (uint32_t i = 1; ok && i < n; i++) {
         ok = spans[i].alloc != spans[i - 1].alloc || spans[i].start >= spans[i - 1].end;
         if (!ok)
-            *v->ret_message = g_strdup_printf("step %u: two transfers write allocation %u at %u", step,
-                                              spans[i].alloc, spans[i].start);
+            *v->ret_message = g_strdup_printf("step %u: two transfers write allocation %u at %u",
+                                              step, spans[i].alloc, spans[i].start);
     }
     g_free(spans);
     return ok;
@@ -107,7 +106,8 @@ static bool verify_operand(struct verify *v, uint32_t step, uint32_t tile,
                            const struct kernel_operand *o, struct tg_ref r) {
     const struct tile_graph *g = v->g;
     if (!inside(g, r, o->bytes) || !alive(g, r.alloc, step))
-        FAIL(v, "step %u tile %u: operand of %u bytes in allocation %u", step, tile, o->bytes, r.alloc);
+        FAIL(v, "step %u tile %u: operand of %u bytes in allocation %u", step, tile, o->bytes,
+             r.alloc);
     if (g->allocs.tile[r.alloc] != tile)
         FAIL(v, "step %u tile %u: operand on tile %u", step, tile, g->allocs.tile[r.alloc]);
     const struct tg_ref root = root_of(g, r);

@@ -29,11 +29,11 @@ struct tg_ref {
 enum tg_memory { TG_ANY, TG_STANDARD, TG_INTERLEAVED };
 
 enum tg_alloc_flags {
-    TG_PARAMETER = 1,       /* written by the host before the run, kept for every run */
-    TG_HOST_INPUT = 2,      /* written by the host before each run */
-    TG_HOST_OUTPUT = 4,     /* read by the host after the run */
-    TG_NO_HOST_WINDOW = 8,  /* may not lie in the host window */
-    TG_ZEROED = 16,         /* the host writes zeros to all of it at load time */
+    TG_PARAMETER = 1,      /* written by the host before the run, kept for every run */
+    TG_HOST_INPUT = 2,     /* written by the host before each run */
+    TG_HOST_OUTPUT = 4,    /* read by the host after the run */
+    TG_NO_HOST_WINDOW = 8, /* may not lie in the host window */
+    TG_ZEROED = 16,        /* the host writes zeros to all of it at load time */
 };
 
 struct tg_allocs {
@@ -42,14 +42,14 @@ struct tg_allocs {
     uint32_t *bytes;      /* payload of one block */
     uint32_t *tail_bytes; /* access tail behind the payload */
     uint16_t *align;
-    uint8_t *memory;       /* enum tg_memory */
-    uint8_t *flags;        /* enum tg_alloc_flags */
-    uint32_t *value;       /* index into values: provenance */
+    uint8_t *memory;                  /* enum tg_memory */
+    uint8_t *flags;                   /* enum tg_alloc_flags */
+    uint32_t *value;                  /* index into values: provenance */
     uint32_t *first_step, *last_step; /* inclusive; set by tg_lifetimes */
-    uint32_t *alias;       /* TG_NONE, or the allocation whose storage this one shares ... */
+    uint32_t *alias;        /* TG_NONE, or the allocation whose storage this one shares ... */
     uint32_t *alias_offset; /* ... at this byte offset */
-    uint32_t *blocks;      /* 1, or the number of repeat iterations with a block each */
-    uint32_t *stride;      /* bytes between blocks (blocks > 1); 0 = placement's choice */
+    uint32_t *blocks;       /* 1, or the number of repeat iterations with a block each */
+    uint32_t *stride;       /* bytes between blocks (blocks > 1); 0 = placement's choice */
 };
 
 /* Pairs of allocations of one tile that must not share an effective memory element. */
@@ -89,13 +89,13 @@ struct tg_calls {
 /* How a box of a tensor lies in an allocation: a nest of strided loops over elements.
  * element(i0..ik) of the tensor at tensor_offset + sum i_j * tensor_step[j] (elements) lies at
  * byte mem_offset + sum i_j * mem_step[j]. Bytes of an input or parameter that no slice names are
- * padding and must be zero: the host writes zeros to them with the slices; an allocation that is all
- * padding has no slice. TG_ZEROED marks every allocation with such bytes. One element may have several
- * places. A tensor has one binding for each format in which it is stored. */
+ * padding and must be zero: the host writes zeros to them with the slices; an allocation that is
+ * all padding has no slice. TG_ZEROED marks every allocation with such bytes. One element may have
+ * several places. A tensor has one binding for each format in which it is stored. */
 enum { TG_SLICE_DIMS = 5 };
 struct tg_slice {
     uint32_t alloc;
-    uint32_t block; /* of an allocation with blocks > 1; else 0 */
+    uint32_t block;      /* of an allocation with blocks > 1; else 0 */
     uint32_t mem_offset; /* in the block */
     uint64_t tensor_offset;
     uint32_t n_dims;
@@ -121,7 +121,7 @@ struct tile_graph {
     struct arena *arena;
     uint32_t n_tiles;
     uint32_t n_names;
-    const char **names;  /* operations, values, reasons */
+    const char **names; /* operations, values, reasons */
     struct tg_allocs allocs;
     struct tg_separations separations;
     uint32_t n_steps;
@@ -137,10 +137,10 @@ struct tile_graph {
     struct tg_slice *slices;
 };
 
-/* Fills first_step and last_step of every allocation: the steps that touch it; extended to the whole
- * repeat for uses inside one, unless all uses lie inside (then each iteration writes it anew); inputs
- * and parameters from step 0, parameters and outputs to the last step. The target of an alias lives
- * as long as all its aliases. An allocation that nothing touches keeps step 0. */
+/* Fills first_step and last_step of every allocation: the steps that touch it; extended to the
+ * whole repeat for uses inside one, unless all uses lie inside (then each iteration writes it
+ * anew); inputs and parameters from step 0, parameters and outputs to the last step. The target of
+ * an alias lives as long as all its aliases. An allocation that nothing touches keeps step 0. */
 void tg_lifetimes(struct tile_graph *g);
 /* Our bug if it fails: message names step, call or transfer, tile. */
 bool tg_verify(const struct tile_graph *g, char **ret_message);

@@ -1,9 +1,9 @@
 /* From graph to program: find the products, list their candidates, take the cheapest path.
  *
- * The state at a boundary is the candidate that made the value; an edge is the in-phase that moves it
- * to the next product's grid, priced from the owners on both sides. Products along a chain are solved
- * by dynamic programming over all pairs of candidates; a product whose result several products read
- * is fixed by its own cost first. */
+ * The state at a boundary is the candidate that made the value; an edge is the in-phase that moves
+ * it to the next product's grid, priced from the owners on both sides. Products along a chain are
+ * solved by dynamic programming over all pairs of candidates; a product whose result several
+ * products read is fixed by its own cost first. */
 #include "plan/plan_internal.h"
 #include "target/target.h"
 
@@ -12,11 +12,14 @@
 void plan_options_defaults(struct plan_options *o) {
     /* Standard memory: what code, rows and state leave (planning 1); interleaved: all but one
      * effective element, for the separation of left operand and result. */
-    *o = (struct plan_options){.n_tiles = TARGET_N_TILES, .standard_bytes = 96 * 1024,
+    *o = (struct plan_options){.n_tiles = TARGET_N_TILES,
+                               .standard_bytes = 96 * 1024,
                                .interleaved_bytes = TARGET_SRAM_LOAD_END - TARGET_REGION1_BASE -
                                                     TARGET_ELEMENT_PAIR_BYTES,
-                               .free_input_bytes = 128 * 1024, .fp8_exponent = -4,
-                               .attention_qk_exponent = -4, .attention_pv_exponent = -4,
+                               .free_input_bytes = 128 * 1024,
+                               .fp8_exponent = -4,
+                               .attention_qk_exponent = -4,
+                               .attention_pv_exponent = -4,
                                .candidates = 192};
 }
 
@@ -48,9 +51,9 @@ static void solve(struct search *s, uint32_t i) {
                 const uint32_t f = s->order[m->source][k];
                 /* in_cycles is the edge with long messages: no edge is cheaper */
                 if (s->cost[m->source][f] + c->in_cycles >= best) break;
-                const uint64_t cost = s->cost[m->source][f] +
-                                      plan_edge_cycles(&s->p.gemms[m->source],
-                                                       &from->candidates[f], m, c);
+                const uint64_t cost =
+                    s->cost[m->source][f] +
+                    plan_edge_cycles(&s->p.gemms[m->source], &from->candidates[f], m, c);
                 if (cost >= best) continue;
                 best = cost;
                 s->back[i][j] = f;
@@ -113,11 +116,18 @@ static void report(const struct search *s, const struct plan_candidate *chosen,
         uint32_t position = 0;
         while (s->p.ops[position] != m->op) position++;
         ret->products[i] = (struct plan_product){
-            .operation = arena_strdup(ret->program->arena, m->g->ops[m->op].name), .op = position,
-            .rows = c->r, .columns = c->c, .inner = c->k, .local_rows = c->local_rows,
-            .local_inner = c->local_inner, .local_columns = c->local_columns,
-            .interleaved = c->interleaved, .in_cycles = in_cycles(s, chosen, i),
-            .product_cycles = c->product_cycles, .partial_cycles = c->partial_cycles,
+            .operation = arena_strdup(ret->program->arena, m->g->ops[m->op].name),
+            .op = position,
+            .rows = c->r,
+            .columns = c->c,
+            .inner = c->k,
+            .local_rows = c->local_rows,
+            .local_inner = c->local_inner,
+            .local_columns = c->local_columns,
+            .interleaved = c->interleaved,
+            .in_cycles = in_cycles(s, chosen, i),
+            .product_cycles = c->product_cycles,
+            .partial_cycles = c->partial_cycles,
             .reduce_cycles = c->reduce_cycles};
         ret->predicted_cycles += ret->products[i].in_cycles + c->fixed_cycles;
     }
@@ -127,7 +137,8 @@ static void report(const struct search *s, const struct plan_candidate *chosen,
 static void set_precision(const struct search *s, const struct graph *g, struct plan_result *ret) {
     struct arena *arena = ret->program->arena;
     struct reference_op *ops = arena_new_array(arena, struct reference_op, g->n_ops + 1);
-    struct reference_format *values = arena_new_array(arena, struct reference_format, g->n_values + 1);
+    struct reference_format *values =
+        arena_new_array(arena, struct reference_format, g->n_values + 1);
     const struct reference_format f8 = {GRAPH_F8_F143, (int8_t)s->o->fp8_exponent};
     for (uint32_t i = 0; i < s->p.n_gemms; i++) {
         const struct plan_gemm *m = &s->p.gemms[i];
@@ -161,7 +172,8 @@ static enum plan_status run(struct search *s, const struct graph *g, struct plan
         if (s->sets[i].n == 0) {
             ret->infeasible = s->sets[i].best_misfit;
             if (ret->infeasible.needs_bytes == 0) {
-                plan_refuse(&g->ops[s->p.gemms[i].op], "no grid satisfies the constraint", s->error);
+                plan_refuse(&g->ops[s->p.gemms[i].op], "no grid satisfies the constraint",
+                            s->error);
                 return PLAN_ERROR;
             }
             return PLAN_INFEASIBLE;
@@ -169,7 +181,8 @@ static enum plan_status run(struct search *s, const struct graph *g, struct plan
         solve(s, i);
         sort_costs(s, i);
     }
-    struct plan_candidate *chosen = arena_new_array(s->arena, struct plan_candidate, s->p.n_gemms + 1);
+    struct plan_candidate *chosen =
+        arena_new_array(s->arena, struct plan_candidate, s->p.n_gemms + 1);
     trace(s, chosen);
     ret->program = plan_build_program(&s->p, s->o, chosen, s->error);
     if (!ret->program) return PLAN_ERROR;

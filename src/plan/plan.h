@@ -35,27 +35,28 @@ bool plan_constraint_parse(const char *text, struct plan_constraint *ret, GError
 
 struct plan_options {
     uint32_t n_tiles;
-    bool inputs_once;       /* host inputs stored once and distributed on the device; else the host
-                             * may write them in any layout, replicas included */
+    bool inputs_once; /* host inputs stored once and distributed on the device; else the host
+                       * may write them in any layout, replicas included */
     bool parameters_resident; /* false: as below. true: parameters may be stored in every reader */
     uint32_t standard_bytes, interleaved_bytes; /* capacity for planned data on a tile */
     uint32_t free_input_bytes; /* most that a freely placed host input may take on a tile */
     uint32_t n_constraints;
     const struct plan_constraint *constraints;
-    bool fp8;               /* operands of products with parameters in F8 F143 at fp8_exponent */
+    bool fp8; /* operands of products with parameters in F8 F143 at fp8_exponent */
     int32_t fp8_exponent;
-    bool attention_qk_fp8, attention_pv_fp8; /* both operands of that product of attention in F8 F143 */
+    bool attention_qk_fp8,
+        attention_pv_fp8; /* both operands of that product of attention in F8 F143 */
     int32_t attention_qk_exponent, attention_pv_exponent;
-    uint32_t candidates;    /* grids kept per product for the search; 0 = default */
-    uint32_t rank;          /* 0 = the best plan, 1 = the next one ... (acceptance of finalists) */
+    uint32_t candidates; /* grids kept per product for the search; 0 = default */
+    uint32_t rank;       /* 0 = the best plan, 1 = the next one ... (acceptance of finalists) */
 };
 void plan_options_defaults(struct plan_options *o);
 
 /* What was chosen for one product, for reports. */
 struct plan_product {
     const char *operation;
-    uint32_t op; /* number in program order */
-    uint32_t rows, columns, inner;           /* grid */
+    uint32_t op;                                     /* number in program order */
+    uint32_t rows, columns, inner;                   /* grid */
     uint32_t local_rows, local_inner, local_columns; /* largest tile */
     bool interleaved;
     uint64_t in_cycles, product_cycles, partial_cycles, reduce_cycles; /* predicted */
@@ -81,7 +82,8 @@ struct plan_result {
     uint64_t evaluations;
     uint32_t n_products;
     struct plan_product *products; /* in the program's arena */
-    struct reference_precision precision; /* what the reference is to round; in the program's arena */
+    struct reference_precision
+        precision;                     /* what the reference is to round; in the program's arena */
     struct plan_infeasible infeasible; /* PLAN_INFEASIBLE; strings live as long as the graph */
 };
 /* PLAN_ERROR sets *error; otherwise *ret is filled. */

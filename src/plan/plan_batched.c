@@ -1,11 +1,11 @@
 /* Products outside the search: right operands with leading axes or computed ones, transposed left
- * operands. One matrix product per batch index: the batch is spread over tiles first, then rows, columns
- * and K of each product; the cheapest grid by the same closed forms. Tiles take several matrices if there
- * are more of them than tiles.
+ * operands. One matrix product per batch index: the batch is spread over tiles first, then rows,
+ * columns and K of each product; the cheapest grid by the same closed forms. Tiles take several
+ * matrices if there are more of them than tiles.
  *
- * A host operand is stored as the grid reads it, whatever its transposition. A computed right operand
- * must be transposed (its rows are then columns of the product, which need no repacking); a computed
- * left one must not be. */
+ * A host operand is stored as the grid reads it, whatever its transposition. A computed right
+ * operand must be transposed (its rows are then columns of the product, which need no repacking); a
+ * computed left one must not be. */
 #include "plan/plan_build.h"
 
 #include <string.h>
@@ -19,7 +19,8 @@ struct batched {
 };
 
 static uint64_t grid_cycles(const struct batched *a, uint32_t r, uint32_t c, uint32_t k) {
-    const uint32_t rows = ceil_div_u32(a->rows, r), inner = 16 * ceil_div_u32(ceil_div_u32(a->inner, 16), k);
+    const uint32_t rows = ceil_div_u32(a->rows, r),
+                   inner = 16 * ceil_div_u32(ceil_div_u32(a->inner, 16), k);
     const uint32_t columns = 16 * ceil_div_u32(ceil_div_u32(a->columns, 16), c);
     const struct kernel_spec gemm = {KERNEL_GEMM_F16, {rows, inner, columns, 0, 1}};
     uint64_t cycles = ceil_div_u32(a->batch, a->n) * kernel_cycles(&gemm);
@@ -27,14 +28,17 @@ static uint64_t grid_cycles(const struct batched *a, uint32_t r, uint32_t c, uin
     if (k == 1) return cycles;
     const uint32_t owned = 16 * ceil_div_u32(rows * columns / 16, k);
     const struct kernel_spec reduce = {KERNEL_REDUCE_F16, {k, owned}};
-    return cycles + plan_phase_cycles((uint64_t)owned * (k - 1) / 2, owned / 2) + kernel_cycles(&reduce);
+    return cycles + plan_phase_cycles((uint64_t)owned * (k - 1) / 2, owned / 2) +
+           kernel_cycles(&reduce);
 }
 
 /* Bytes on a tile: both operands, result, received partials. */
 static uint64_t grid_bytes(const struct batched *a, uint32_t r, uint32_t c, uint32_t k) {
-    const uint64_t rows = ceil_div_u32(a->rows, r), inner = 16 * ceil_div_u32(ceil_div_u32(a->inner, 16), k);
+    const uint64_t rows = ceil_div_u32(a->rows, r),
+                   inner = 16 * ceil_div_u32(ceil_div_u32(a->inner, 16), k);
     const uint64_t columns = 16 * ceil_div_u32(ceil_div_u32(a->columns, 16), c);
-    return 2 * ceil_div_u32(a->batch, a->n) * (rows * inner + inner * columns + rows * columns * (k > 1 ? 2 : 1));
+    return 2 * ceil_div_u32(a->batch, a->n) *
+           (rows * inner + inner * columns + rows * columns * (k > 1 ? 2 : 1));
 }
 
 static bool choose_grid(struct batched *a) {
@@ -60,11 +64,14 @@ static bool choose_grid(struct batched *a) {
     return best != UINT64_MAX;
 }
 
-static struct program_value value(const struct batched *a, const char *name, const uint32_t shape[3],
-                                  struct program_layout l) {
+static struct program_value value(const struct batched *a, const char *name,
+                                  const uint32_t shape[3], struct program_layout l) {
     struct program_value v = {.name = arena_printf(a->b->p->arena, "%s.%s", a->op->name, name),
-                              .batch = shape[0], .rows = shape[1], .cols = shape[2],
-                              .inside = PROGRAM_NONE, .layout = l};
+                              .batch = shape[0],
+                              .rows = shape[1],
+                              .cols = shape[2],
+                              .inside = PROGRAM_NONE,
+                              .layout = l};
     if (shape[0] > 1) build_axis(&v.layout, PROGRAM_BATCH, a->n, a->r * a->c * a->k);
     return v;
 }
@@ -78,7 +85,8 @@ static void set_steps(struct program_value *v, bool transposed) {
 
 static bool left_operand(const struct batched *a, uint32_t *ret) {
     const uint32_t shape[3] = {a->batch, a->rows, a->inner};
-    struct program_value v = value(a, "left", shape, build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_ANY));
+    struct program_value v =
+        value(a, "left", shape, build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_ANY));
     build_axis(&v.layout, PROGRAM_ROWS, a->r, a->c);
     build_axis(&v.layout, PROGRAM_COLS, a->k, a->r * a->c);
     build_axis(&v.layout, PROGRAM_REPLICA, a->c, 1);
@@ -94,14 +102,15 @@ static bool left_operand(const struct batched *a, uint32_t *ret) {
 }
 
 static bool right_operand(const struct batched *a, uint32_t *ret) {
-    const bool source = build_is_source(a->b, a->op->operands[1]), turned = a->op->attrs.transpose_right;
+    const bool source = build_is_source(a->b, a->op->operands[1]),
+               turned = a->op->attrs.transpose_right;
     if (!source && !turned)
         return plan_refuse(a->op, "a computed right operand needs transpose_right", a->b->error);
     const uint32_t n = a->shared ? 1 : a->batch;
     const uint32_t shape[3] = {n, source ? a->inner : a->columns, source ? a->columns : a->inner};
-    struct program_value v =
-        value(a, "right", shape,
-              build_layout(PROGRAM_F16, source ? PROGRAM_COEFF : PROGRAM_COEFF_T, PROGRAM_INTERLEAVED));
+    struct program_value v = value(
+        a, "right", shape,
+        build_layout(PROGRAM_F16, source ? PROGRAM_COEFF : PROGRAM_COEFF_T, PROGRAM_INTERLEAVED));
     build_axis(&v.layout, source ? PROGRAM_ROWS : PROGRAM_COLS, a->k, a->r * a->c);
     build_axis(&v.layout, source ? PROGRAM_COLS : PROGRAM_ROWS, a->c, 1);
     build_axis(&v.layout, PROGRAM_REPLICA, a->r, a->c);
@@ -129,11 +138,13 @@ static bool load(struct batched *a) {
     a->batch = (uint32_t)all;
     a->shared = right == 1;
     if (left != all || (right != 1 && right != all))
-        return plan_refuse(a->op, "leading axes that broadcast in part are not supported yet", a->b->error);
+        return plan_refuse(a->op, "leading axes that broadcast in part are not supported yet",
+                           a->b->error);
     if (a->shared && a->batch > 1) {
         if (a->op->attrs.transpose_left)
-            return plan_refuse(a->op, "transpose_left with one right operand for a batch is not supported yet",
-                               a->b->error);
+            return plan_refuse(
+                a->op, "transpose_left with one right operand for a batch is not supported yet",
+                a->b->error);
         a->rows *= a->batch; /* one matrix */
         a->batch = 1;
     }
@@ -147,21 +158,27 @@ bool build_batched(struct build *b, const struct graph_op *op) {
     uint32_t left = PROGRAM_NONE, right = PROGRAM_NONE;
     if (!left_operand(&a, &left) || !right_operand(&a, &right)) return false;
     const uint32_t shape[3] = {a.batch, a.rows, a.columns};
-    struct program_value y = value(&a, "partial", shape,
-                                   build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED));
+    struct program_value y = value(
+        &a, "partial", shape, build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED));
     build_axis(&y.layout, PROGRAM_ROWS, a.r, a.c);
     build_axis(&y.layout, PROGRAM_COLS, a.c, 1);
     build_axis(&y.layout, PROGRAM_PARTIAL, a.k, a.r * a.c);
     if (a.k == 1) y.name = op->name;
-    const struct program_op product = {.compute = PROGRAM_PRODUCT, .operation = op->name,
-                                       .reason = "operator", .n_inputs = 2, .inputs = {left, right}};
+    const struct program_op product = {.compute = PROGRAM_PRODUCT,
+                                       .operation = op->name,
+                                       .reason = "operator",
+                                       .n_inputs = 2,
+                                       .inputs = {left, right}};
     uint32_t result = build_compute(b, &product, &y);
     if (a.k > 1) {
         y.name = op->name;
         build_axis(&y.layout, PROGRAM_PARTIAL, 1, 0);
         build_axis(&y.layout, PROGRAM_WINDOW, a.k, a.r * a.c);
-        const struct program_op sum = {.compute = PROGRAM_SUM, .operation = op->name,
-                                       .reason = "reduction", .n_inputs = 1, .inputs = {result}};
+        const struct program_op sum = {.compute = PROGRAM_SUM,
+                                       .operation = op->name,
+                                       .reason = "reduction",
+                                       .n_inputs = 1,
+                                       .inputs = {result}};
         result = build_compute(b, &sum, &y);
     }
     build_hold(b, op->results[0], result);

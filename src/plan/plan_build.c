@@ -1,6 +1,6 @@
-/* The chosen candidates as a program. Walks the operations in program order; each finds its operands
- * where they are held and says in which layout it wants them. Views (split, merge, slice) change only
- * the map by which a value is held. */
+/* The chosen candidates as a program. Walks the operations in program order; each finds its
+ * operands where they are held and says in which layout it wants them. Views (split, merge, slice)
+ * change only the map by which a value is held. */
 #include "plan/plan_build.h"
 
 #include <string.h>
@@ -12,7 +12,8 @@ struct program_layout build_layout(uint8_t format, uint8_t order, uint8_t memory
                                                 [PROGRAM_AMP_BATCHED] = {1, 1, m},
                                                 [PROGRAM_COEFF] = {1, m, 16},
                                                 [PROGRAM_COEFF_T] = {1, 16, m}};
-    struct program_layout l = {.format = format, .order = order, .memory = memory, .window_grain = 32};
+    struct program_layout l = {
+        .format = format, .order = order, .memory = memory, .window_grain = 32};
     for (uint32_t i = 0; i < PROGRAM_N_AXES; i++) l.count[i] = 1;
     for (uint32_t a = 0; a < 3; a++) l.grain[a] = l.pad[a] = pads[order][a];
     return l;
@@ -43,7 +44,8 @@ static uint32_t add_value(struct build *b, const struct program_value *v) {
     return program_add_value(b->p, &x);
 }
 
-uint32_t build_compute(struct build *b, const struct program_op *op, const struct program_value *v) {
+uint32_t build_compute(struct build *b, const struct program_op *op,
+                       const struct program_value *v) {
     struct program_op o = *op;
     o.kind = PROGRAM_COMPUTE;
     o.passes = 1;
@@ -55,9 +57,13 @@ uint32_t build_compute(struct build *b, const struct program_op *op, const struc
 
 uint32_t build_copy(struct build *b, const struct graph_op *op, const char *reason,
                     const struct held *from, const struct program_value *to) {
-    const struct program_op copy = {.kind = PROGRAM_COPY, .operation = op->name, .reason = reason,
-                                    .output = add_value(b, to), .n_inputs = 1,
-                                    .inputs = {from->value}, .map = from->map};
+    const struct program_op copy = {.kind = PROGRAM_COPY,
+                                    .operation = op->name,
+                                    .reason = reason,
+                                    .output = add_value(b, to),
+                                    .n_inputs = 1,
+                                    .inputs = {from->value},
+                                    .map = from->map};
     program_add_op(b->p, &copy, b->repeat);
     return copy.output;
 }
@@ -113,10 +119,13 @@ static bool is_identity(const struct program_map *m) {
  * bytes. */
 static struct program_value spread_home(const struct build *b, const struct program_value *want,
                                         uint32_t rows) {
-    struct program_value v = {.name = want->name, .batch = 1, .rows = rows, .cols = want->cols,
+    struct program_value v = {.name = want->name,
+                              .batch = 1,
+                              .rows = rows,
+                              .cols = want->cols,
                               .inside = PROGRAM_NONE,
-                              .layout = build_layout(want->layout.format, PROGRAM_AMP_LEFT,
-                                                     PROGRAM_ANY)};
+                              .layout =
+                                  build_layout(want->layout.format, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
     v.layout.exponent = want->layout.exponent;
     const uint64_t rows32 =
         (uint64_t)rows * ceil_div_u32(want->cols, program_micro(want->layout.format));
@@ -165,7 +174,8 @@ uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32
                               const struct program_value *want) {
     struct held from = b->held[resolve(b, graph_value)];
     const struct program_value *v = &b->p->values[from.value];
-    if (want->batch > 1 && v->batch == 1 && is_identity(&from.map)) /* held with its axes flattened */
+    if (want->batch > 1 && v->batch == 1 &&
+        is_identity(&from.map)) /* held with its axes flattened */
         from.map.inner_to[0][1] = (int32_t)want->rows, from.map.inner_to[0][0] = 0;
     else if (want->batch == 1 && v->batch > 1 && is_identity(&from.map)) {
         from.map.inner[1] = v->rows;
@@ -181,8 +191,11 @@ static bool build_gelu(struct build *b, const struct graph_op *op) {
         return plan_refuse(op, "form erf has no kernel yet", b->error);
     struct held *in = &b->held[resolve(b, op->operands[0])];
     if (in->value == PROGRAM_NONE) {
-        struct program_value like = {.name = op->name, .batch = 1, .inside = PROGRAM_NONE,
-                                     .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
+        struct program_value like = {.name = op->name,
+                                     .batch = 1,
+                                     .inside = PROGRAM_NONE,
+                                     .layout =
+                                         build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
         plan_matrix(&b->g->values[op->operands[0]].shape, &like.rows, &like.cols);
         const struct program_value home = spread_home(b, &like, like.rows);
         build_hold(b, resolve(b, op->operands[0]), build_source(b, op->operands[0], &home));
@@ -193,8 +206,11 @@ static bool build_gelu(struct build *b, const struct graph_op *op) {
     v.inside = PROGRAM_NONE;
     v.sequence = 0;
     v.tensor = (struct program_tensor){0};
-    const struct program_op gelu = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_GELU,
-                                    .operation = op->name, .reason = "operator", .n_inputs = 1,
+    const struct program_op gelu = {.compute = PROGRAM_KERNEL,
+                                    .kernel = PROGRAM_KERNEL_GELU,
+                                    .operation = op->name,
+                                    .reason = "operator",
+                                    .n_inputs = 1,
                                     .inputs = {in->value}};
     b->held[op->results[0]] = (struct held){build_compute(b, &gelu, &v), in->map, in->swapped};
     return true;
@@ -202,12 +218,16 @@ static bool build_gelu(struct build *b, const struct graph_op *op) {
 
 /* Whole rows, one or more to a tile. */
 static bool build_norm(struct build *b, const struct graph_op *op) {
-    if (op->attrs.epsilon != 1e-6f) return plan_refuse(op, "epsilon other than 1e-6 has no kernel", b->error);
-    struct program_value v = {.name = arena_printf(b->p->arena, "%s.rows", op->name), .batch = 1,
+    if (op->attrs.epsilon != 1e-6f)
+        return plan_refuse(op, "epsilon other than 1e-6 has no kernel", b->error);
+    struct program_value v = {.name = arena_printf(b->p->arena, "%s.rows", op->name),
+                              .batch = 1,
                               .inside = PROGRAM_NONE,
-                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
+                              .layout =
+                                  build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
     plan_matrix(&b->g->values[op->operands[0]].shape, &v.rows, &v.cols);
-    if (v.cols % 16) return plan_refuse(op, "a width that is no multiple of 16 has no kernel", b->error);
+    if (v.cols % 16)
+        return plan_refuse(op, "a width that is no multiple of 16 has no kernel", b->error);
     const uint32_t parts = MIN(v.rows, b->p->n_tiles), stride = b->p->n_tiles / parts;
     build_axis(&v.layout, PROGRAM_ROWS, parts, stride);
     uint32_t inputs[3] = {build_place(b, op, op->operands[0], &v, false)};
@@ -215,15 +235,21 @@ static bool build_norm(struct build *b, const struct graph_op *op) {
     enum { DIRECT_BYTES = 16 * 1024 };
     const bool direct = 4 * v.cols * (b->repeat == PROGRAM_NONE ? 1 : b->count) <= DIRECT_BYTES;
     for (uint32_t i = 1; i < 3; i++) {
-        struct program_value row = {.name = arena_printf(b->p->arena, "%s.%s", op->name,
-                                                         i == 1 ? "scale" : "bias"),
-                                    .batch = 1, .rows = 1, .cols = v.cols, .inside = PROGRAM_NONE,
-                                    .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
+        struct program_value row = {
+            .name = arena_printf(b->p->arena, "%s.%s", op->name, i == 1 ? "scale" : "bias"),
+            .batch = 1,
+            .rows = 1,
+            .cols = v.cols,
+            .inside = PROGRAM_NONE,
+            .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
         build_axis(&row.layout, PROGRAM_REPLICA, parts, stride);
         inputs[i] = build_place(b, op, op->operands[i], &row, direct);
     }
-    const struct program_op norm = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_LAYER_NORM,
-                                    .operation = op->name, .reason = "operator", .n_inputs = 3,
+    const struct program_op norm = {.compute = PROGRAM_KERNEL,
+                                    .kernel = PROGRAM_KERNEL_LAYER_NORM,
+                                    .operation = op->name,
+                                    .reason = "operator",
+                                    .n_inputs = 3,
                                     .inputs = {inputs[0], inputs[1], inputs[2]},
                                     .real = op->attrs.epsilon};
     v.name = op->name;
@@ -242,13 +268,15 @@ static bool build_add(struct build *b, const struct graph_op *op) {
     const struct held *in = &b->held[resolve(b, left)];
     if (in->value == PROGRAM_NONE || !is_identity(&in->map) ||
         !graph_shape_equal(&b->g->values[left].shape, s))
-        return plan_refuse(op, "one operand must be a computed value of the result's shape", b->error);
+        return plan_refuse(op, "one operand must be a computed value of the result's shape",
+                           b->error);
     struct program_value want = b->p->values[in->value];
     const struct program_layout *l = &want.layout;
     uint32_t rows, columns;
     plan_matrix(&b->g->values[right].shape, &rows, &columns);
-    if (columns != want.cols || want.rows % rows || want.batch != 1 || l->count[PROGRAM_REPLICA] > 1 ||
-        l->format != PROGRAM_F16 || l->order != PROGRAM_AMP_LEFT || l->window_rows)
+    if (columns != want.cols || want.rows % rows || want.batch != 1 ||
+        l->count[PROGRAM_REPLICA] > 1 || l->format != PROGRAM_F16 || l->order != PROGRAM_AMP_LEFT ||
+        l->window_rows)
         return plan_refuse(op, "this broadcast is not supported yet", b->error);
     want.layout.memory = PROGRAM_INTERLEAVED;
     want.role = PROGRAM_LOCAL;
@@ -257,8 +285,11 @@ static bool build_add(struct build *b, const struct graph_op *op) {
     want.name = arena_printf(b->p->arena, "%s.right", op->name);
     const uint32_t left_value = build_place(b, op, left, &want, false);
     const uint32_t other = build_place(b, op, right, &want, true);
-    const struct program_op sum = {.compute = PROGRAM_SUM, .epilogue = PROGRAM_EPILOGUE_RESIDUAL,
-                                   .operation = op->name, .reason = "operator", .n_inputs = 2,
+    const struct program_op sum = {.compute = PROGRAM_SUM,
+                                   .epilogue = PROGRAM_EPILOGUE_RESIDUAL,
+                                   .operation = op->name,
+                                   .reason = "operator",
+                                   .n_inputs = 2,
                                    .inputs = {left_value, other}};
     want.name = op->name;
     build_hold(b, op->results[0], build_compute(b, &sum, &want));
@@ -270,8 +301,10 @@ static bool build_view(struct build *b, const struct graph_op *op) {
     const struct held *in = &b->held[resolve(b, op->operands[0])];
     const struct graph_shape *x = &b->g->values[op->operands[0]].shape;
     const struct graph_attrs *a = &op->attrs;
-    if (b->held[op->results[0]].value != PROGRAM_NONE) return true; /* a product holds this window */
-    if (in->value == PROGRAM_NONE) return plan_refuse(op, "a view of a host tensor is not supported yet", b->error);
+    if (b->held[op->results[0]].value != PROGRAM_NONE)
+        return true; /* a product holds this window */
+    if (in->value == PROGRAM_NONE)
+        return plan_refuse(op, "a view of a host tensor is not supported yet", b->error);
     struct held y = *in;
     if (in->swapped) { /* values: (b*n + h, s, d) <- image b, row h*D + d, column s */
         if (op->kind != GRAPH_SPLIT || x->n_dims != 3 || a->axis != 2 || a->into != 0)
@@ -288,12 +321,14 @@ static bool build_view(struct build *b, const struct graph_op *op) {
         if (a->axis + 1 != x->n_dims || !is_identity(&in->map))
             for (uint32_t i = 0; i < 3; i++)
                 if (in->map.inner[i] != UINT32_MAX || a->axis + 1 != x->n_dims)
-                    return plan_refuse(op, "only windows of the last axis are supported yet", b->error);
+                    return plan_refuse(op, "only windows of the last axis are supported yet",
+                                       b->error);
         y.map.offset[2] += (int32_t)a->start;
     } else {
         bool plain = x->n_dims == 3 && a->axis == 2 && a->into == 0;
         for (uint32_t i = 0; i < 3; i++) plain = plain && in->map.inner[i] == UINT32_MAX;
-        if (!plain) return plan_refuse(op, "only heads of the last axis are supported yet", b->error);
+        if (!plain)
+            return plan_refuse(op, "only heads of the last axis are supported yet", b->error);
         const uint32_t n = a->count;
         if (op->kind == GRAPH_SPLIT) { /* (b*n + h, s, d) <- row b*S + s, column h*D + d */
             y.map.inner[0] = n;
@@ -317,7 +352,8 @@ static bool build_ops(struct build *b, uint32_t *at, uint32_t repeat);
 static bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *at) {
     const struct graph_repeat *r = &op->repeat;
     const struct graph_block *body = &b->g->blocks[r->body];
-    struct program_carried *carried = arena_new_array(b->p->arena, struct program_carried, r->n_carried);
+    struct program_carried *carried =
+        arena_new_array(b->p->arena, struct program_carried, r->n_carried);
     const struct program_repeat x = {.count = op->attrs.count};
     for (uint32_t i = 0; i < r->n_carried; i++) {
         const struct held *in = &b->held[resolve(b, op->operands[i])];
@@ -335,8 +371,11 @@ static bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *a
     }
     b->repeat = program_add_repeat(b->p, &x);
     b->count = op->attrs.count;
-    const struct program_op repeat = {.kind = PROGRAM_REPEAT, .operation = op->name, .reason = "repeat",
-                                      .output = PROGRAM_NONE, .repeat = b->repeat,
+    const struct program_op repeat = {.kind = PROGRAM_REPEAT,
+                                      .operation = op->name,
+                                      .reason = "repeat",
+                                      .output = PROGRAM_NONE,
+                                      .repeat = b->repeat,
                                       .map = program_map_identity()};
     program_add_op(b->p, &repeat, PROGRAM_NONE);
     if (!build_ops(b, at, (uint32_t)(op - b->g->ops))) return false;
@@ -352,7 +391,8 @@ static bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *a
     made->n_carried = r->n_carried;
     made->carried = carried;
     made->n_iterated = b->iterated->len;
-    made->iterated = arena_copy(b->p->arena, b->iterated->data, b->iterated->len * sizeof *made->iterated);
+    made->iterated =
+        arena_copy(b->p->arena, b->iterated->data, b->iterated->len * sizeof *made->iterated);
     g_array_set_size(b->iterated, 0);
     b->repeat = PROGRAM_NONE;
     return true;
@@ -367,15 +407,22 @@ static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
              i < b->order->n_gemms && b->order->gemms[i].op == number; i++)
             if (!build_gemm(b, &b->order->gemms[i], &b->chosen[i])) return false;
         return true;
-    case GRAPH_ATTENTION: return build_attention(b, op);
-    case GRAPH_GELU: return build_gelu(b, op);
-    case GRAPH_ADD: return build_add(b, op);
-    case GRAPH_LAYER_NORM: return build_norm(b, op);
+    case GRAPH_ATTENTION:
+        return build_attention(b, op);
+    case GRAPH_GELU:
+        return build_gelu(b, op);
+    case GRAPH_ADD:
+        return build_add(b, op);
+    case GRAPH_LAYER_NORM:
+        return build_norm(b, op);
     case GRAPH_SPLIT:
     case GRAPH_MERGE:
-    case GRAPH_SLICE: return build_view(b, op);
-    case GRAPH_REPEAT: return build_repeat(b, op, at);
-    default: return plan_refuse(op, "this operation cannot be planned yet", b->error);
+    case GRAPH_SLICE:
+        return build_view(b, op);
+    case GRAPH_REPEAT:
+        return build_repeat(b, op, at);
+    default:
+        return plan_refuse(op, "this operation cannot be planned yet", b->error);
     }
 }
 
@@ -416,20 +463,29 @@ static void build_ones(struct build *b) {
     bool wanted = false;
     for (uint32_t i = 0; i < b->g->n_ops; i++) wanted |= b->g->ops[i].kind == GRAPH_ATTENTION;
     if (!wanted) return;
-    struct program_value v = {.name = "ones", .batch = 1, .rows = 1, .cols = 32, .inside = PROGRAM_NONE,
+    struct program_value v = {.name = "ones",
+                              .batch = 1,
+                              .rows = 1,
+                              .cols = 32,
+                              .inside = PROGRAM_NONE,
                               .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
     v.layout.grain[2] = v.layout.pad[2] = 32;
     build_axis(&v.layout, PROGRAM_REPLICA, b->p->n_tiles, 1);
-    const struct program_op op = {.compute = PROGRAM_KERNEL, .kernel = PROGRAM_KERNEL_ONES,
-                                  .operation = "ones", .reason = "operator"};
+    const struct program_op op = {.compute = PROGRAM_KERNEL,
+                                  .kernel = PROGRAM_KERNEL_ONES,
+                                  .operation = "ones",
+                                  .reason = "operator"};
     b->ones = build_compute(b, &op, &v);
     if (!b->o->attention_pv_fp8) return;
     v.name = "ones.f8";
     v.layout = build_layout(PROGRAM_F8_F143, PROGRAM_AMP_LEFT, PROGRAM_ANY);
     v.layout.exponent = (int8_t)b->o->attention_pv_exponent;
     build_axis(&v.layout, PROGRAM_REPLICA, b->p->n_tiles, 1);
-    const struct program_op cast = {.compute = PROGRAM_CAST, .operation = "ones", .reason = "cast",
-                                    .n_inputs = 1, .inputs = {b->ones}};
+    const struct program_op cast = {.compute = PROGRAM_CAST,
+                                    .operation = "ones",
+                                    .reason = "cast",
+                                    .n_inputs = 1,
+                                    .inputs = {b->ones}};
     b->ones = build_compute(b, &cast, &v);
 }
 
@@ -456,14 +512,19 @@ static struct program *build_pass(struct build *b) {
     return NULL;
 }
 
-/* A carried argument has the layout of its yield, which is known when the body is built: graphs with
- * repeats are built twice. No yield's layout depends on its argument's. */
+/* A carried argument has the layout of its yield, which is known when the body is built: graphs
+ * with repeats are built twice. No yield's layout depends on its argument's. */
 struct program *plan_build_program(const struct plan_order *order, const struct plan_options *o,
                                    const struct plan_candidate *chosen, GError **error) {
     const struct graph *g = order->g;
     struct arena *scratch = arena_new();
-    struct build b = {.order = order, .o = o, .chosen = chosen, .g = g, .error = error,
-                      .carried_layout = arena_new_array(scratch, struct program_layout, g->n_values + 1),
+    struct build b = {.order = order,
+                      .o = o,
+                      .chosen = chosen,
+                      .g = g,
+                      .error = error,
+                      .carried_layout =
+                          arena_new_array(scratch, struct program_layout, g->n_values + 1),
                       .final = g->n_blocks == 1};
     struct program *p = build_pass(&b);
     if (p && !b.final) {

@@ -1,5 +1,5 @@
-/* The program under construction: where every graph value is held, and placing one in the layout that
- * an operation wants. */
+/* The program under construction: where every graph value is held, and placing one in the layout
+ * that an operation wants. */
 #ifndef IPU_PLAN_BUILD_H
 #define IPU_PLAN_BUILD_H
 
@@ -26,14 +26,16 @@ struct build {
     uint32_t count;     /* of that repeat */
     GArray *iterated;   /* program_iterated of that repeat */
     GHashTable *names;
-    /* Layouts of carried arguments, by graph value: those of the yields, known after a first pass. */
+    /* Layouts of carried arguments, by graph value: those of the yields, known after a first pass.
+     */
     struct program_layout *carried_layout;
     bool final; /* second pass */
     GError **error;
 };
 
 struct program_layout build_layout(uint8_t format, uint8_t order, uint8_t memory);
-static inline void build_axis(struct program_layout *l, uint32_t a, uint32_t count, uint32_t stride) {
+static inline void build_axis(struct program_layout *l, uint32_t a, uint32_t count,
+                              uint32_t stride) {
     l->count[a] = count;
     l->stride[a] = count > 1 ? stride : 0;
 }
@@ -42,8 +44,9 @@ const char *build_name(struct build *b, const char *name);
 bool build_is_source(const struct build *b, uint32_t graph_value);
 void build_hold(struct build *b, uint32_t graph_value, uint32_t value);
 
-/* A host tensor stored in the layout of *like (its name, role and tensor are set here; tensor.step may
- * be given). In a repeat's body an iterated argument becomes a sequence. Not recorded as held. */
+/* A host tensor stored in the layout of *like (its name, role and tensor are set here; tensor.step
+ * may be given). In a repeat's body an iterated argument becomes a sequence. Not recorded as held.
+ */
 uint32_t build_source(struct build *b, uint32_t graph_value, const struct program_value *like);
 uint32_t build_copy(struct build *b, const struct graph_op *op, const char *reason,
                     const struct held *from, const struct program_value *to);
@@ -59,7 +62,8 @@ uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_
 bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
 /* A product outside the search. */
 bool build_batched(struct build *b, const struct graph_op *op);
-/* A computed value as want->batch matrices of want->rows rows (those of the value's leading axes). */
+/* A computed value as want->batch matrices of want->rows rows (those of the value's leading axes).
+ */
 uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32_t graph_value,
                               const struct program_value *want);
 bool build_attention(struct build *b, const struct graph_op *op);

@@ -1,5 +1,5 @@
-/* A product as operations: the in-phase copies, the product, residual beside the partials, the sum with
- * its epilogue on the owned windows. */
+/* A product as operations: the in-phase copies, the product, residual beside the partials, the sum
+ * with its epilogue on the owned windows. */
 #include "plan/plan_build.h"
 
 #include <string.h>
@@ -8,7 +8,10 @@
 static struct program_value left_layout(struct build *b, const struct plan_gemm *m,
                                         const struct plan_candidate *c) {
     struct program_value v = {.name = arena_printf(b->p->arena, "%s.left", b->g->ops[m->op].name),
-                              .batch = 1, .rows = m->rows, .cols = m->inner, .inside = PROGRAM_NONE,
+                              .batch = 1,
+                              .rows = m->rows,
+                              .cols = m->inner,
+                              .inside = PROGRAM_NONE,
                               .layout = build_layout(m->format, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
     if (m->format != PROGRAM_F16) v.layout.exponent = (int8_t)b->o->fp8_exponent;
     v.layout.base = c->base;
@@ -29,8 +32,8 @@ static void own_boxes(const struct plan_gemm *m, const struct plan_candidate *c,
     l->window_cols = columns;
 }
 
-/* The graph's left operand in F8: F16 boxes on the tiles that read them, cast there. Products that read
- * the same value share it. */
+/* The graph's left operand in F8: F16 boxes on the tiles that read them, cast there. Products that
+ * read the same value share it. */
 uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
     const struct graph_op *op = &b->g->ops[m->op];
     const uint32_t value = plan_resolve(b->g, m->left);
@@ -55,14 +58,17 @@ uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_
     f16.layout.exponent = 0;
     f16.layout.memory = PROGRAM_INTERLEAVED;
     const uint32_t in = build_place(b, op, m->left, &f16, false);
-    const struct program_op cast = {.compute = PROGRAM_CAST, .operation = op->name, .reason = "cast",
-                                    .n_inputs = 1, .inputs = {in}};
+    const struct program_op cast = {.compute = PROGRAM_CAST,
+                                    .operation = op->name,
+                                    .reason = "cast",
+                                    .n_inputs = 1,
+                                    .inputs = {in}};
     b->cast[value] = build_compute(b, &cast, &f8);
     return b->cast[value];
 }
 
-static uint32_t left_cast(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c,
-                          const struct program_value *want) {
+static uint32_t left_cast(struct build *b, const struct plan_gemm *m,
+                          const struct plan_candidate *c, const struct program_value *want) {
     const struct held from = {build_f8(b, m, c), program_map_identity(), false};
     const struct program_layout *l = &b->p->values[from.value].layout;
     if (memcmp(l, &want->layout, sizeof *l) == 0) return from.value;
@@ -99,7 +105,8 @@ static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
     if (m->free_input || c->c == 1) return build_source(b, m->left, &v);
     /* stored once: each reader owns an equal window of what it reads */
     struct program_value home = v;
-    const uint64_t rows32 = (uint64_t)(m->rows / c->r) * (ceil_div_u32(m->inner, plan_group(m)) / c->k);
+    const uint64_t rows32 =
+        (uint64_t)(m->rows / c->r) * (ceil_div_u32(m->inner, plan_group(m)) / c->k);
     build_axis(&home.layout, PROGRAM_REPLICA, 1, 0);
     build_axis(&home.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->c), c->stride_c);
     const struct held from = {build_source(b, m->left, &home), program_map_identity(), false};
@@ -114,8 +121,11 @@ static uint32_t right_operand(struct build *b, const struct plan_gemm *m,
                               const struct plan_candidate *c) {
     const struct graph_op *op = &b->g->ops[m->op];
     const uint8_t memory = c->interleaved ? PROGRAM_INTERLEAVED : PROGRAM_STANDARD;
-    struct program_value v = {.name = arena_printf(b->p->arena, "%s.right", op->name), .batch = 1,
-                              .rows = m->inner, .cols = m->columns, .inside = PROGRAM_NONE,
+    struct program_value v = {.name = arena_printf(b->p->arena, "%s.right", op->name),
+                              .batch = 1,
+                              .rows = m->inner,
+                              .cols = m->columns,
+                              .inside = PROGRAM_NONE,
                               .layout = build_layout(m->format, PROGRAM_COEFF, memory)};
     if (m->format != PROGRAM_F16) v.layout.exponent = (int8_t)b->o->fp8_exponent;
     v.layout.base = c->base;
@@ -137,10 +147,15 @@ static uint32_t right_operand(struct build *b, const struct plan_gemm *m,
 }
 
 /* Bias of the column part on every tile of its row parts and owners. */
-static uint32_t bias_operand(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
-    struct program_value v = {.name = b->g->values[m->bias].name, .batch = 1, .rows = c->r,
-                              .cols = m->columns, .inside = PROGRAM_NONE,
-                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
+static uint32_t bias_operand(struct build *b, const struct plan_gemm *m,
+                             const struct plan_candidate *c) {
+    struct program_value v = {.name = b->g->values[m->bias].name,
+                              .batch = 1,
+                              .rows = c->r,
+                              .cols = m->columns,
+                              .inside = PROGRAM_NONE,
+                              .layout =
+                                  build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
     v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
@@ -150,13 +165,15 @@ static uint32_t bias_operand(struct build *b, const struct plan_gemm *m, const s
 }
 
 /* Rows are columns of the parameter: home in windows on its readers. */
-static uint32_t swapped_left(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+static uint32_t swapped_left(struct build *b, const struct plan_gemm *m,
+                             const struct plan_candidate *c) {
     struct program_value v = left_layout(b, m, c), home = v;
     home.tensor.offset = m->first;
     home.tensor.step[1] = 1;
     home.tensor.step[2] = m->width;
     if (c->c == 1) return build_source(b, m->right, &home);
-    const uint64_t rows32 = (uint64_t)(m->rows / c->r) * (ceil_div_u32(m->inner, plan_group(m)) / c->k);
+    const uint64_t rows32 =
+        (uint64_t)(m->rows / c->r) * (ceil_div_u32(m->inner, plan_group(m)) / c->k);
     build_axis(&home.layout, PROGRAM_REPLICA, 1, 0);
     build_axis(&home.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->c), c->stride_c);
     const struct held from = {build_source(b, m->right, &home), program_map_identity(), false};
@@ -164,11 +181,14 @@ static uint32_t swapped_left(struct build *b, const struct plan_gemm *m, const s
 }
 
 /* The graph's left operand as coefficients: one matrix of columns for each image. */
-static uint32_t swapped_right(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+static uint32_t swapped_right(struct build *b, const struct plan_gemm *m,
+                              const struct plan_candidate *c) {
     const struct graph_op *op = &b->g->ops[m->op];
     const uint8_t memory = c->interleaved ? PROGRAM_INTERLEAVED : PROGRAM_STANDARD;
     struct program_value v = {.name = arena_printf(b->p->arena, "%s.columns", op->name),
-                              .batch = m->batch, .rows = m->columns, .cols = m->inner,
+                              .batch = m->batch,
+                              .rows = m->columns,
+                              .cols = m->inner,
                               .inside = PROGRAM_NONE,
                               .layout = build_layout(m->format, PROGRAM_COEFF_T, memory)};
     v.layout.base = c->base;
@@ -178,7 +198,8 @@ static uint32_t swapped_right(struct build *b, const struct plan_gemm *m, const 
     const uint32_t value = plan_resolve(b->g, m->left);
     struct held from = b->held[value];
     if (m->format != PROGRAM_F16) v.layout.exponent = (int8_t)b->o->fp8_exponent;
-    if (build_is_source(b, m->left) && b->g->values[value].kind == GRAPH_INPUT && !b->o->inputs_once)
+    if (build_is_source(b, m->left) && b->g->values[value].kind == GRAPH_INPUT &&
+        !b->o->inputs_once)
         return build_source(b, m->left, &v);
     if (m->format != PROGRAM_F16) {
         from.value = build_f8(b, m, c);
@@ -192,27 +213,38 @@ static uint32_t swapped_right(struct build *b, const struct plan_gemm *m, const 
     return build_copy(b, op, "gather", &from, &v);
 }
 
-static bool build_swapped(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
+static bool build_swapped(struct build *b, const struct plan_gemm *m,
+                          const struct plan_candidate *c) {
     const struct graph_op *op = &b->g->ops[m->op];
     const char *name = b->g->values[m->result].name;
     const uint32_t left = swapped_left(b, m, c), right = swapped_right(b, m, c);
-    struct program_value v = {.name = arena_printf(b->p->arena, "%s.partial", name), .batch = m->batch,
-                              .rows = m->rows, .cols = m->columns, .inside = PROGRAM_NONE,
-                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED)};
+    struct program_value v = {
+        .name = arena_printf(b->p->arena, "%s.partial", name),
+        .batch = m->batch,
+        .rows = m->rows,
+        .cols = m->columns,
+        .inside = PROGRAM_NONE,
+        .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_BATCHED, PROGRAM_INTERLEAVED)};
     v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);
-    const struct program_op product = {.compute = PROGRAM_PRODUCT, .operation = op->name,
-                                       .reason = "operator", .n_inputs = 2, .inputs = {left, right}};
+    const struct program_op product = {.compute = PROGRAM_PRODUCT,
+                                       .operation = op->name,
+                                       .reason = "operator",
+                                       .n_inputs = 2,
+                                       .inputs = {left, right}};
     uint32_t result = build_compute(b, &product, &v);
     if (c->k > 1) {
         build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
         build_axis(&v.layout, PROGRAM_WINDOW, c->k, c->stride_k);
         v.layout.memory = PROGRAM_ANY;
         v.name = name;
-        const struct program_op sum = {.compute = PROGRAM_SUM, .operation = op->name,
-                                       .reason = "reduction", .n_inputs = 1, .inputs = {result}};
+        const struct program_op sum = {.compute = PROGRAM_SUM,
+                                       .operation = op->name,
+                                       .reason = "reduction",
+                                       .n_inputs = 1,
+                                       .inputs = {result}};
         result = build_compute(b, &sum, &v);
     }
     struct program_map map = {.inner = {UINT32_MAX, m->columns, UINT32_MAX}};
@@ -223,7 +255,8 @@ static bool build_swapped(struct build *b, const struct plan_gemm *m, const stru
     return true;
 }
 
-/* Products on few tiles lie side by side, so that their parameters do not pile up on the first ones. */
+/* Products on few tiles lie side by side, so that their parameters do not pile up on the first
+ * ones. */
 static struct plan_candidate place_grid(struct build *b, const struct plan_candidate *c) {
     struct plan_candidate x = *c;
     const uint32_t span = align_up_u32(c->r * c->c * c->k, 2);
@@ -240,22 +273,32 @@ bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_ca
     const struct graph_op *op = &b->g->ops[m->op];
     const char *name = b->g->values[m->result].name;
     const uint32_t left = left_operand(b, m, c), right = right_operand(b, m, c);
-    struct program_value v = {.name = arena_printf(b->p->arena, "%s.partial", op->name), .batch = 1,
-                              .rows = m->rows, .cols = m->columns, .inside = PROGRAM_NONE,
-                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
+    struct program_value v = {.name = arena_printf(b->p->arena, "%s.partial", op->name),
+                              .batch = 1,
+                              .rows = m->rows,
+                              .cols = m->columns,
+                              .inside = PROGRAM_NONE,
+                              .layout =
+                                  build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
     v.layout.base = c->base;
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);
     const bool summed = c->k > 1 || m->epilogue;
     if (!summed) v.name = name;
-    const struct program_op product = {.compute = PROGRAM_PRODUCT, .operation = op->name,
-                                       .reason = "operator", .n_inputs = 2, .inputs = {left, right}};
+    const struct program_op product = {.compute = PROGRAM_PRODUCT,
+                                       .operation = op->name,
+                                       .reason = "operator",
+                                       .n_inputs = 2,
+                                       .inputs = {left, right}};
     uint32_t result = build_compute(b, &product, &v);
     if (summed) {
-        struct program_op sum = {.compute = PROGRAM_SUM, .epilogue = m->epilogue,
-                                 .operation = b->g->values[m->result].name, .reason = "reduction",
-                                 .n_inputs = 1, .inputs = {result}};
+        struct program_op sum = {.compute = PROGRAM_SUM,
+                                 .epilogue = m->epilogue,
+                                 .operation = b->g->values[m->result].name,
+                                 .reason = "reduction",
+                                 .n_inputs = 1,
+                                 .inputs = {result}};
         build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
         if (c->k > 1) build_axis(&v.layout, PROGRAM_WINDOW, c->k, c->stride_k);
         if (m->epilogue & PROGRAM_EPILOGUE_BIAS) sum.inputs[sum.n_inputs++] = bias_operand(b, m, c);

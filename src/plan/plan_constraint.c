@@ -23,7 +23,8 @@ static bool product(const char *text, uint32_t *values, uint32_t n) {
 static bool field(const char *text, uint32_t i, struct plan_constraint *c) {
     uint32_t v[3];
     switch (i) {
-    case 0: return number(&text, &c->op) && *text == 0;
+    case 0:
+        return number(&text, &c->op) && *text == 0;
     case 1:
         if (!product(text, v, 3)) return false;
         c->rows = v[0];
@@ -35,7 +36,8 @@ static bool field(const char *text, uint32_t i, struct plan_constraint *c) {
         c->split_rows = v[0];
         c->split_columns = v[1];
         return true;
-    case 3: return number(&text, &c->column_block) && *text == 0 && c->column_block % 16 == 0;
+    case 3:
+        return number(&text, &c->column_block) && *text == 0 && c->column_block % 16 == 0;
     case 4:
         c->memory = strcmp(text, "standard") == 0      ? PROGRAM_STANDARD
                     : strcmp(text, "interleaved") == 0 ? PROGRAM_INTERLEAVED
@@ -57,13 +59,14 @@ static bool field(const char *text, uint32_t i, struct plan_constraint *c) {
     case 7:
         c->match_remote = strcmp(text, "match-remote") == 0;
         return c->match_remote || strcmp(text, "direct") == 0;
-    default: return false;
+    default:
+        return false;
     }
 }
 
 bool plan_constraint_parse(const char *text, struct plan_constraint *ret, GError **error) {
-    struct plan_constraint c = {.memory = PROGRAM_ANY, .swapped = -1, .staging = -1,
-                                .match_remote = -1};
+    struct plan_constraint c = {
+        .memory = PROGRAM_ANY, .swapped = -1, .staging = -1, .match_remote = -1};
     char **fields = g_strsplit(text, ":", -1);
     const uint32_t n = g_strv_length(fields);
     bool ok = n >= 2;

@@ -29,9 +29,9 @@ struct find {
     const struct plan_options *o;
     struct arena *arena;
     GError **error;
-    uint32_t *n_uses;     /* by graph value */
-    uint32_t *position;   /* by graph value: of its definition in p->ops; 0 = before all */
-    uint32_t *product_of; /* by graph value */
+    uint32_t *n_uses;         /* by graph value */
+    uint32_t *position;       /* by graph value: of its definition in p->ops; 0 = before all */
+    uint32_t *product_of;     /* by graph value */
     struct values_of *values; /* by graph operation (gemm): the part of its result that is only an
                                * attention's values */
 };
@@ -76,7 +76,8 @@ static const struct graph_op *only_reader(const struct find *f, uint32_t at, uin
 }
 
 /* Takes `op` into the epilogue of m if the kernel offers it there. */
-static bool fuse(const struct find *f, struct plan_gemm *m, uint32_t at, const struct graph_op *op) {
+static bool fuse(const struct find *f, struct plan_gemm *m, uint32_t at,
+                 const struct graph_op *op) {
     const struct graph_shape *s = &f->g->values[m->result].shape;
     /* Alone, GELU is cheaper as a call of its own: it need not stop at panel borders. */
     if (op->kind == GRAPH_GELU && op->attrs.form == GRAPH_GELU_TANH &&
@@ -116,8 +117,10 @@ static void fuse_all(const struct find *f, struct plan_gemm *m, uint32_t at) {
 
 static bool check_constraint(const struct find *f, const struct graph_op *op,
                              const struct plan_constraint *c) {
-    if (c->swapped == 1) return plan_refuse(op, "the constraint asks for a swapped product", f->error);
-    if (c->staging > 0) return plan_refuse(op, "the constraint asks for a staged reduction", f->error);
+    if (c->swapped == 1)
+        return plan_refuse(op, "the constraint asks for a swapped product", f->error);
+    if (c->staging > 0)
+        return plan_refuse(op, "the constraint asks for a staged reduction", f->error);
     if (c->match_remote == 1)
         return plan_refuse(op, "the constraint asks for match-remote staging", f->error);
     if (c->split_rows && c->split_rows * c->split_columns != c->inner)
@@ -152,8 +155,9 @@ static bool others_before(const struct find *f, uint32_t base, uint32_t first) {
     return n == f->n_uses[base];
 }
 
-/* Follows the values of an attention back to the product that makes them: heads, then at will a window
- * and a bias. Nothing found: the values need a computed transposition, which build_attention refuses. */
+/* Follows the values of an attention back to the product that makes them: heads, then at will a
+ * window and a bias. Nothing found: the values need a computed transposition, which build_attention
+ * refuses. */
 static void find_values(struct find *f, const struct graph_op *attention) {
     struct plan_value_bias *bias = &f->p->value_bias[attention - f->g->ops];
     const struct graph_op *split = maker(f, attention->operands[2]);
@@ -167,7 +171,8 @@ static void find_values(struct find *f, const struct graph_op *attention) {
         const struct graph_shape *s = &f->g->values[op->operands[0]].shape;
         base = op->operands[0];
         found.first = op->attrs.start;
-        if (op->attrs.axis + 1 != s->n_dims || found.first + op->attrs.width != s->dim[s->n_dims - 1] ||
+        if (op->attrs.axis + 1 != s->n_dims ||
+            found.first + op->attrs.width != s->dim[s->n_dims - 1] ||
             !others_before(f, base, found.first))
             return;
         op = maker(f, base);
@@ -177,7 +182,8 @@ static void find_values(struct find *f, const struct graph_op *attention) {
         add = op;
         op = maker(f, add->operands[0]);
         const struct graph_shape *b = &f->g->values[add->operands[1]].shape;
-        if (b->n_dims != 1 || !is_parameter(f->g, add->operands[1]) || f->n_uses[add->operands[0]] != 1)
+        if (b->n_dims != 1 || !is_parameter(f->g, add->operands[1]) ||
+            f->n_uses[add->operands[0]] != 1)
             return;
     }
     if (!op || op->kind != GRAPH_GEMM || op->attrs.transpose_right) return;
@@ -207,17 +213,23 @@ static void add_swapped(struct find *f, const struct plan_gemm *m, const struct 
 static bool find_gemm(struct find *f, uint32_t at) {
     const struct graph *g = f->g;
     const struct graph_op *op = &g->ops[f->p->ops[at]];
-    const struct graph_value *left = &g->values[op->operands[0]], *right = &g->values[op->operands[1]];
-    if (leading(&right->shape) != 1 || !is_parameter(g, op->operands[1]) || op->attrs.transpose_left) {
+    const struct graph_value *left = &g->values[op->operands[0]],
+                             *right = &g->values[op->operands[1]];
+    if (leading(&right->shape) != 1 || !is_parameter(g, op->operands[1]) ||
+        op->attrs.transpose_left) {
         for (uint32_t i = 0; i < f->o->n_constraints; i++)
             if (f->o->constraints[i].op == at)
                 return plan_refuse(op, "constraints are for products with one parameter", f->error);
         return true; /* build_batched */
     }
     struct plan_gemm *m = &f->p->gemms[f->p->n_gemms];
-    *m = (struct plan_gemm){.g = g, .op = f->p->ops[at], .left = op->operands[0],
-                            .right = op->operands[1], .transpose_right = op->attrs.transpose_right,
-                            .result = op->results[0], .source = f->product_of[op->operands[0]],
+    *m = (struct plan_gemm){.g = g,
+                            .op = f->p->ops[at],
+                            .left = op->operands[0],
+                            .right = op->operands[1],
+                            .transpose_right = op->attrs.transpose_right,
+                            .result = op->results[0],
+                            .source = f->product_of[op->operands[0]],
                             .repeated = f->p->repeat_of[at] != GRAPH_NONE,
                             .format = f->o->fp8 ? PROGRAM_F8_F143 : PROGRAM_F16,
                             .constraint = {.memory = PROGRAM_ANY}};
@@ -259,7 +271,8 @@ static bool check_constraints(const struct find *f) {
 
 static bool find_all(struct find *f) {
     for (uint32_t i = 0; i < f->p->n_ops; i++)
-        if (f->g->ops[f->p->ops[i]].kind == GRAPH_ATTENTION) find_values(f, &f->g->ops[f->p->ops[i]]);
+        if (f->g->ops[f->p->ops[i]].kind == GRAPH_ATTENTION)
+            find_values(f, &f->g->ops[f->p->ops[i]]);
     for (uint32_t i = 0; i < f->p->n_ops; i++) {
         const struct graph_op *op = &f->g->ops[f->p->ops[i]];
         if (f->p->fused[f->p->ops[i]]) continue;

@@ -6,27 +6,27 @@
 #include "kernel/kernel.h"
 #include "plan/plan.h"
 
-/* A product of the graph in matrix form: left [rows, inner] (leading axes flattened) times a parameter
- * [inner, columns]; then, with the reduction of its partials, bias, GELU or residual. */
+/* A product of the graph in matrix form: left [rows, inner] (leading axes flattened) times a
+ * parameter [inner, columns]; then, with the reduction of its partials, bias, GELU or residual. */
 struct plan_gemm {
     const struct graph *g;
-    uint32_t op;              /* graph operation */
+    uint32_t op; /* graph operation */
     uint32_t rows, inner, columns;
-    uint32_t left, right;     /* graph values */
-    uint32_t result;          /* graph value behind the fused operations */
-    uint32_t source;          /* product whose result reaches `left` without another layout, or
-                               * PROGRAM_NONE */
-    bool free_input;          /* the host writes the left operand where it is read */
+    uint32_t left, right; /* graph values */
+    uint32_t result;      /* graph value behind the fused operations */
+    uint32_t source;      /* product whose result reaches `left` without another layout, or
+                           * PROGRAM_NONE */
+    bool free_input;      /* the host writes the left operand where it is read */
     bool transpose_right;
-    bool swapped;             /* rows are the parameter's columns, columns the left operand's rows: the
-                               * result is held transposed, as attention wants its values */
-    uint32_t first, width;    /* columns [first, ..) of a parameter `width` wide */
-    uint32_t batch;           /* swapped: column matrices (images), columns each; else 1 */
-    bool repeated;            /* in the body of a repeat: its coefficients are a sequence */
-    uint8_t format;           /* enum program_format of the operands */
-    uint8_t epilogue;         /* enum program_epilogue */
-    uint32_t bias, residual;  /* graph values */
-    uint32_t n_pointwise;     /* elementwise operations on the result that are not fused */
+    bool swapped;          /* rows are the parameter's columns, columns the left operand's rows: the
+                            * result is held transposed, as attention wants its values */
+    uint32_t first, width; /* columns [first, ..) of a parameter `width` wide */
+    uint32_t batch;        /* swapped: column matrices (images), columns each; else 1 */
+    bool repeated;         /* in the body of a repeat: its coefficients are a sequence */
+    uint8_t format;        /* enum program_format of the operands */
+    uint8_t epilogue;      /* enum program_epilogue */
+    uint32_t bias, residual;           /* graph values */
+    uint32_t n_pointwise;              /* elementwise operations on the result that are not fused */
     struct plan_constraint constraint; /* fields 0 or -1 where free */
 };
 
@@ -37,22 +37,22 @@ struct plan_candidate {
     uint32_t r, c, k;
     uint32_t local_rows, local_inner, local_columns; /* largest tile, padded */
     uint32_t stride_r, stride_c, stride_k, base;
-    uint8_t home;      /* enum plan_home */
+    uint8_t home;                 /* enum plan_home */
     bool pair_columns, pair_rows; /* pairs of tiles share the left or the right operand */
     bool interleaved;
-    uint64_t fixed_cycles; /* all but the left operand's movement */
-    uint64_t in_cycles;    /* in-phase with the left operand in long messages, casts included */
+    uint64_t fixed_cycles;   /* all but the left operand's movement */
+    uint64_t in_cycles;      /* in-phase with the left operand in long messages, casts included */
     uint64_t convert_cycles; /* of it: bringing a computed left operand into F8 */
     uint64_t product_cycles, partial_cycles, reduce_cycles, pointwise_cycles;
     uint32_t left_bytes, right_bytes, out_bytes, received_bytes, result_bytes;
-    uint32_t resident_bytes; /* of the parameter between uses */
-    uint32_t peak_bytes;     /* of this product alone */
+    uint32_t resident_bytes;    /* of the parameter between uses */
+    uint32_t peak_bytes;        /* of this product alone */
     uint32_t interleaved_bytes; /* part of the peak that must be interleaved */
 };
 
 struct plan_set {
     uint32_t n;
-    struct plan_candidate *candidates; /* ascending by cost */
+    struct plan_candidate *candidates;  /* ascending by cost */
     struct plan_infeasible best_misfit; /* needs_bytes 0 = none seen */
     uint64_t evaluations;
 };
@@ -82,13 +82,13 @@ struct plan_value_bias {
 /* The operations of a graph in program order, bodies of repeats in place. */
 struct plan_order {
     const struct graph *g;
-    uint32_t n_ops, *ops;   /* graph operations; a repeat stands before its body */
-    uint32_t *repeat_of;    /* by position: the repeat whose body it is in, or GRAPH_NONE */
-    bool *fused;            /* by graph operation: part of a product's epilogue */
+    uint32_t n_ops, *ops; /* graph operations; a repeat stands before its body */
+    uint32_t *repeat_of;  /* by position: the repeat whose body it is in, or GRAPH_NONE */
+    bool *fused;          /* by graph operation: part of a product's epilogue */
     uint32_t n_gemms;
     struct plan_gemm *gemms; /* in program order */
-    uint32_t *gemm_of;      /* by graph operation: index into gemms, or PROGRAM_NONE; products of one
-                             * operation follow each other */
+    uint32_t *gemm_of; /* by graph operation: index into gemms, or PROGRAM_NONE; products of one
+                        * operation follow each other */
     struct plan_value_bias *value_bias; /* by graph operation (attention) */
 };
 bool plan_find(struct plan_order *p, const struct graph *g, const struct plan_options *o,

@@ -1,5 +1,5 @@
-/* Candidates of one product: all grids rows x columns x K partitions without idle partitions, priced by
- * the kernels' closed forms and by what the busiest tile moves in each phase.
+/* Candidates of one product: all grids rows x columns x K partitions without idle partitions,
+ * priced by the kernels' closed forms and by what the busiest tile moves in each phase.
  *
  * Work of a candidate, in order: in-phase (left operand multicast to the tiles of a row part and K
  * part; coefficients gathered from their homes by the tiles of a K part and column part), product,
@@ -25,8 +25,9 @@ uint64_t plan_phase_cycles(uint64_t items, uint64_t message_words) {
     return PHASE_CYCLES + ROUTE_SLOTS + items + items / 50 + messages * MESSAGE_SLOTS_X16 / 16;
 }
 
-/* Receive slots of an in-phase. A home inside the buffer that the rest arrives in shares memory elements
- * with it: its sends wait for the receives into those elements, but not for the left operand's. */
+/* Receive slots of an in-phase. A home inside the buffer that the rest arrives in shares memory
+ * elements with it: its sends wait for the receives into those elements, but not for the left
+ * operand's. */
 uint64_t plan_in_items(const struct plan_candidate *c, uint64_t left) {
     const uint64_t words = c->right_bytes / 4;
     if (c->r == 1) return left;
@@ -45,7 +46,7 @@ struct price {
     struct plan_set *set;
     GArray *found; /* plan_candidate, product_cycles a lower bound */
     uint32_t left_limit;
-    bool any_use; /* grids that leave most tiles idle, too */
+    bool any_use;         /* grids that leave most tiles idle, too */
     GHashTable *products; /* price_key -> cycles: variants of a grid share the product */
 };
 
@@ -92,14 +93,16 @@ static void set_memory(const struct plan_gemm *m, struct plan_candidate *c) {
     c->out_bytes = 2 * c->local_rows * c->local_columns;
     c->result_bytes = c->k > 1 ? align_up_u32(ceil_div_u32(c->out_bytes, c->k), 32) : 0;
     c->received_bytes = c->result_bytes * (c->k - 1);
-    c->resident_bytes = c->home == PLAN_HOME_INSIDE ? c->right_bytes
-                                                    : align_up_u32(ceil_div_u32(c->right_bytes, c->r), 32);
+    c->resident_bytes = c->home == PLAN_HOME_INSIDE
+                            ? c->right_bytes
+                            : align_up_u32(ceil_div_u32(c->right_bytes, c->r), 32);
     const uint32_t home = c->home == PLAN_HOME_APART ? c->resident_bytes : 0;
     const uint32_t during = c->left_bytes + c->right_bytes + home + c->out_bytes;
     const uint32_t after = c->resident_bytes + c->out_bytes + c->received_bytes + c->result_bytes;
     c->peak_bytes = MAX(during, after);
     const uint32_t held = c->home == PLAN_HOME_INSIDE ? c->right_bytes : 0;
-    c->interleaved_bytes = MAX(c->right_bytes + c->out_bytes, held + c->out_bytes + c->received_bytes);
+    c->interleaved_bytes =
+        MAX(c->right_bytes + c->out_bytes, held + c->out_bytes + c->received_bytes);
 }
 
 static uint32_t epilogue_bits(const struct plan_gemm *m) {
@@ -108,8 +111,8 @@ static uint32_t epilogue_bits(const struct plan_gemm *m) {
            (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL ? KERNEL_EPILOGUE_RESIDUAL : 0);
 }
 
-/* The reduction with its epilogue on the owned window. A window that is cut at panel borders takes two
- * calls, of which the second one has at least one vector. */
+/* The reduction with its epilogue on the owned window. A window that is cut at panel borders takes
+ * two calls, of which the second one has at least one vector. */
 static uint64_t reduction_cycles(const struct plan_gemm *m, const struct plan_candidate *c,
                                  uint32_t owned) {
     if (!m->epilogue) {
@@ -169,11 +172,15 @@ static bool fits(struct price *p, const struct plan_candidate *c) {
     const uint64_t needs = total ? c->interleaved_bytes : c->peak_bytes;
     const uint64_t has = total ? o->interleaved_bytes : all;
     if (x->needs_bytes && x->needs_bytes - x->has_bytes <= needs - has) return false;
-    *x = (struct plan_infeasible){
-        .operation = p->m->g->ops[p->m->op].name, .memory = total ? "interleaved" : "all",
-        .needs_bytes = needs, .has_bytes = has, .n_users = 4,
-        .users = {{"left operand", c->left_bytes}, {"coefficients", c->right_bytes},
-                  {"result", c->out_bytes}, {"received partials", c->received_bytes}}};
+    *x = (struct plan_infeasible){.operation = p->m->g->ops[p->m->op].name,
+                                  .memory = total ? "interleaved" : "all",
+                                  .needs_bytes = needs,
+                                  .has_bytes = has,
+                                  .n_users = 4,
+                                  .users = {{"left operand", c->left_bytes},
+                                            {"coefficients", c->right_bytes},
+                                            {"result", c->out_bytes},
+                                            {"received partials", c->received_bytes}}};
     for (uint32_t i = 1; i < x->n_users; i++)
         for (uint32_t j = i; j > 0 && x->users[j].bytes > x->users[j - 1].bytes; j--) {
             const struct plan_user u = x->users[j];
@@ -187,7 +194,9 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
     const struct plan_gemm *m = p->m;
     const uint32_t group = plan_group(m), inner_groups = ceil_div_u32(m->inner, group);
     const uint32_t column_groups = ceil_div_u32(m->columns, 16);
-    struct plan_candidate x = {.r = r, .c = c, .k = k,
+    struct plan_candidate x = {.r = r,
+                               .c = c,
+                               .k = k,
                                .local_rows = ceil_div_u32(m->rows, r),
                                .local_columns = 16 * ceil_div_u32(column_groups, c) * m->batch,
                                .local_inner = group * ceil_div_u32(inner_groups, k)};
@@ -227,7 +236,8 @@ static int by_cost(const void *a, const void *b) {
     return x->stride_c < y->stride_c ? -1 : x->stride_c > y->stride_c;
 }
 
-/* Exact prices in ascending order of the bounds, until the next bound exceeds the dearest one kept. */
+/* Exact prices in ascending order of the bounds, until the next bound exceeds the dearest one kept.
+ */
 static void keep_cheapest(struct price *p, uint32_t most) {
     struct plan_candidate *found = (struct plan_candidate *)p->found->data;
     struct plan_set *set = p->set;
@@ -253,15 +263,16 @@ static bool smallest(uint32_t units, uint32_t n) {
 
 static void enumerate(struct price *p) {
     const struct plan_gemm *m = p->m;
-    const uint32_t columns = ceil_div_u32(m->columns, 16), inner = ceil_div_u32(m->inner, plan_group(m));
+    const uint32_t columns = ceil_div_u32(m->columns, 16),
+                   inner = ceil_div_u32(m->inner, plan_group(m));
     const struct plan_constraint *f = &m->constraint;
     if (f->rows) {
         if (f->rows <= m->rows && f->columns <= columns && f->inner <= inner &&
             (uint64_t)f->rows * f->columns * f->inner <= p->o->n_tiles)
             consider(p, f->rows, f->columns, f->inner);
     } else {
-        /* A grid that uses less than a third of the tiles is never best unless the work is that small;
-         * the largest possible use is what then counts. */
+        /* A grid that uses less than a third of the tiles is never best unless the work is that
+         * small; the largest possible use is what then counts. */
         const uint64_t possible = (uint64_t)m->rows * columns * inner;
         const uint64_t least = p->any_use ? 1 : MIN(possible, p->o->n_tiles) / 3;
         for (uint32_t r = 1; r <= MIN(m->rows, p->o->n_tiles); r++) {
@@ -278,7 +289,9 @@ static void enumerate(struct price *p) {
 void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *o,
                           struct arena *arena, struct plan_set *ret) {
     *ret = (struct plan_set){0};
-    struct price p = {.m = m, .o = o, .set = ret,
+    struct price p = {.m = m,
+                      .o = o,
+                      .set = ret,
                       .found = g_array_new(FALSE, FALSE, sizeof(struct plan_candidate)),
                       .products = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL)};
     /* The limit of a free input is a preference: dropped when nothing is left. */

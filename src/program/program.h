@@ -1,5 +1,5 @@
-/* program: whole-device work with layouts. Exactly three kinds of operation: copy, compute (product,
- * kernel, sum, cast) and repeat. No tile calls, no addresses.
+/* program: whole-device work with layouts. Exactly three kinds of operation: copy, compute
+ * (product, kernel, sum, cast) and repeat. No tile calls, no addresses.
  *
  * In:   built by the planner through program_add_*, or read from its text form.
  * Out:  values (matrix shape, element format, layout, owners) and operations in program order; the
@@ -61,14 +61,14 @@ enum program_axis {
 };
 
 struct program_layout {
-    uint8_t format; /* enum program_format */
-    int8_t exponent; /* of an F8 format: value = stored * 2^exponent */
-    uint8_t order;  /* enum program_order */
-    uint8_t memory; /* enum program_memory */
-    uint32_t count[PROGRAM_N_AXES]; /* parts, partials, windows, replicas; all at least 1 */
-    uint32_t grain[3];              /* elements, batch rows cols */
-    uint32_t pad[3];                /* elements; pad[0] = 1 */
-    uint32_t window_grain;          /* bytes, a multiple of 8; linear windows */
+    uint8_t format;                    /* enum program_format */
+    int8_t exponent;                   /* of an F8 format: value = stored * 2^exponent */
+    uint8_t order;                     /* enum program_order */
+    uint8_t memory;                    /* enum program_memory */
+    uint32_t count[PROGRAM_N_AXES];    /* parts, partials, windows, replicas; all at least 1 */
+    uint32_t grain[3];                 /* elements, batch rows cols */
+    uint32_t pad[3];                   /* elements; pad[0] = 1 */
+    uint32_t window_grain;             /* bytes, a multiple of 8; linear windows */
     uint32_t window_rows, window_cols; /* 0, 0: linear; else their product is the window count */
     uint32_t base;
     uint32_t stride[PROGRAM_N_AXES];
@@ -97,9 +97,9 @@ struct program_value {
     uint32_t inside;
 };
 
-/* Where the elements of a copy come from: each destination axis is split into outer and inner digits
- * (inner extent `inner`), source coordinate a = offset[a] + sum over axes d of
- * outer_d * outer_to[d][a] + inner_d * inner_to[d][a]. */
+/* Where the elements of a copy come from: each destination axis is split into outer and inner
+ * digits (inner extent `inner`), source coordinate a = offset[a] + sum over axes d of outer_d *
+ * outer_to[d][a] + inner_d * inner_to[d][a]. */
 struct program_map {
     uint32_t inner[3];
     int32_t outer_to[3][3], inner_to[3][3], offset[3];
@@ -115,27 +115,27 @@ enum program_kernel {
     PROGRAM_N_KERNELS
 };
 enum program_epilogue { /* of a sum, applied in this order; BIAS and RESIDUAL take an input each */
-    PROGRAM_EPILOGUE_BIAS = 1,
-    PROGRAM_EPILOGUE_GELU = 2,
-    PROGRAM_EPILOGUE_RESIDUAL = 4,
+                        PROGRAM_EPILOGUE_BIAS = 1,
+                        PROGRAM_EPILOGUE_GELU = 2,
+                        PROGRAM_EPILOGUE_RESIDUAL = 4,
 };
 
 enum { PROGRAM_MAX_INPUTS = 6 };
 struct program_op {
-    uint8_t kind;    /* enum program_op_kind */
-    uint8_t compute; /* enum program_compute */
-    uint8_t kernel;  /* enum program_kernel */
-    uint8_t epilogue; /* SUM: set of enum program_epilogue */
+    uint8_t kind;          /* enum program_op_kind */
+    uint8_t compute;       /* enum program_compute */
+    uint8_t kernel;        /* enum program_kernel */
+    uint8_t epilogue;      /* SUM: set of enum program_epilogue */
     const char *operation; /* graph operation: provenance */
     const char *reason;    /* "operator", "copy", "gather", "reduction", "cast" */
     uint32_t output;       /* PROGRAM_NONE for a repeat */
     /* Product: left, right. Sum: partials, bias, residual as far as asked for. Copy: source and, at
      * will, a value of 32 equal elements on every tile that fills the destination's last column. */
     uint32_t n_inputs, inputs[PROGRAM_MAX_INPUTS];
-    uint32_t passes;       /* PRODUCT: over its rows; 1 = all at once */
-    float real;            /* KERNEL: epsilon or scale */
+    uint32_t passes;        /* PRODUCT: over its rows; 1 = all at once */
+    float real;             /* KERNEL: epsilon or scale */
     struct program_map map; /* COPY */
-    uint32_t repeat;       /* REPEAT: index into repeats */
+    uint32_t repeat;        /* REPEAT: index into repeats */
 };
 
 /* Arguments of the body are values of their own. Carried: starts as `initial`, becomes `yield` at
@@ -180,10 +180,10 @@ uint32_t program_add_repeat(struct program *p, const struct program_repeat *r);
 /* One part with its storage, and one window of it. */
 struct program_shard {
     uint32_t index[PROGRAM_N_AXES];
-    uint32_t start[3], end[3];  /* box, elements, logical; of the sub-box if windows are boxes */
-    uint32_t extent[3];         /* of the storage: end - start rounded up to pad */
-    uint32_t part_bytes;        /* whole storage of that box */
-    uint32_t window, bytes;     /* this shard: [window, window + bytes) of the storage */
+    uint32_t start[3], end[3]; /* box, elements, logical; of the sub-box if windows are boxes */
+    uint32_t extent[3];        /* of the storage: end - start rounded up to pad */
+    uint32_t part_bytes;       /* whole storage of that box */
+    uint32_t window, bytes;    /* this shard: [window, window + bytes) of the storage */
     uint32_t tile;
 };
 /* Number of shards of a value: product of count. Shard number = mixed radix of the indices in the

@@ -1,10 +1,10 @@
-/* Layouts turned into numbers: balanced splits, boxes, windows, offsets, owners. Everything is closed
- * form; nothing is stored per shard. */
+/* Layouts turned into numbers: balanced splits, boxes, windows, offsets, owners. Everything is
+ * closed form; nothing is stored per shard. */
 #include "program/program.h"
 
 uint32_t program_format_bytes(uint32_t format) {
-    static const uint8_t BYTES[] = {[PROGRAM_F16] = 2, [PROGRAM_F32] = 4, [PROGRAM_F8_F143] = 1,
-                                    [PROGRAM_F8_F152] = 1};
+    static const uint8_t BYTES[] = {
+        [PROGRAM_F16] = 2, [PROGRAM_F32] = 4, [PROGRAM_F8_F143] = 1, [PROGRAM_F8_F152] = 1};
     return BYTES[format];
 }
 
@@ -98,10 +98,10 @@ uint32_t program_digits(const struct program_layout *l, const struct program_sha
         [PROGRAM_ROW_MAJOR] = {{B, 1, nb, 0}, {R, 1, nr, 0}, {C, 1, nc, 0}},
         [PROGRAM_AMP_LEFT] = {{C, m, nc / m, 0}, {B, 1, nb, 0}, {R, 1, nr, 0}, {C, 1, m, 0}},
         [PROGRAM_AMP_BATCHED] = {{B, 1, nb, 0}, {C, m, nc / m, 0}, {R, 1, nr, 0}, {C, 1, m, 0}},
-        [PROGRAM_COEFF] = {{B, 1, nb, 0}, {C, 16, nc / 16, 0}, {R, m, nr / m, 0}, {C, 1, 16, 0},
-                           {R, 1, m, 0}},
-        [PROGRAM_COEFF_T] = {{B, 1, nb, 0}, {R, 16, nr / 16, 0}, {C, m, nc / m, 0}, {R, 1, 16, 0},
-                             {C, 1, m, 0}},
+        [PROGRAM_COEFF] =
+            {{B, 1, nb, 0}, {C, 16, nc / 16, 0}, {R, m, nr / m, 0}, {C, 1, 16, 0}, {R, 1, m, 0}},
+        [PROGRAM_COEFF_T] =
+            {{B, 1, nb, 0}, {R, 16, nr / 16, 0}, {C, m, nc / m, 0}, {R, 1, 16, 0}, {C, 1, m, 0}},
     };
     static const uint8_t DIGITS[PROGRAM_N_ORDERS] = {3, 4, 4, 5, 5};
     const uint32_t n = DIGITS[l->order];
@@ -120,14 +120,18 @@ uint32_t program_offset(const struct program_layout *l, const struct program_sha
     const uint32_t b = at[0], r = at[1], c = at[2];
     const uint32_t nr = s->extent[1], nc = s->extent[2];
     switch (l->order) {
-    case PROGRAM_ROW_MAJOR: return e * ((b * nr + r) * nc + c);
-    case PROGRAM_AMP_LEFT: return e * ((c / m * s->extent[0] + b) * nr * m + r * m + c % m);
-    case PROGRAM_AMP_BATCHED: return e * (b * nr * nc + (c / m * nr + r) * m + c % m);
+    case PROGRAM_ROW_MAJOR:
+        return e * ((b * nr + r) * nc + c);
+    case PROGRAM_AMP_LEFT:
+        return e * ((c / m * s->extent[0] + b) * nr * m + r * m + c % m);
+    case PROGRAM_AMP_BATCHED:
+        return e * (b * nr * nc + (c / m * nr + r) * m + c % m);
     case PROGRAM_COEFF:
         return e * (b * nr * nc + c / 16 * (nr * 16) + r / m * (16 * m) + c % 16 * m + r % m);
     case PROGRAM_COEFF_T:
         return e * (b * nr * nc + r / 16 * (nc * 16) + c / m * (16 * m) + r % 16 * m + c % m);
-    default: BUG_ON("unknown order");
+    default:
+        BUG_ON("unknown order");
     }
     return 0;
 }

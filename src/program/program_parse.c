@@ -1,5 +1,6 @@
-/* The parser of the text form (grammar at the head of program_text.c). Line based: values are made as
- * they are read (`inside` is resolved at the end, it may point forward). The result is verified. */
+/* The parser of the text form (grammar at the head of program_text.c). Line based: values are made
+ * as they are read (`inside` is resolved at the end, it may point forward). The result is verified.
+ */
 #include "program/program.h"
 #include "program/program_names.h"
 
@@ -46,7 +47,8 @@ static bool read_u64(struct parser *s, uint64_t *ret) {
 
 static bool read_u32(struct parser *s, uint32_t *ret) {
     uint64_t v;
-    if (!read_u64(s, &v) || v > UINT32_MAX) return s->error && *s->error ? false : fail(s, "32 bits");
+    if (!read_u64(s, &v) || v > UINT32_MAX)
+        return s->error && *s->error ? false : fail(s, "32 bits");
     *ret = (uint32_t)v;
     return true;
 }
@@ -214,7 +216,8 @@ static bool parse_op(struct parser *s, uint32_t repeat) {
 static bool next_line(struct parser *s, const char *text) {
     g_strfreev(s->words);
     GString *clean = g_string_new(NULL);
-    for (const char *c = text; *c && *c != '#'; c++) g_string_append_c(clean, *c == '\t' ? ' ' : *c);
+    for (const char *c = text; *c && *c != '#'; c++)
+        g_string_append_c(clean, *c == '\t' ? ' ' : *c);
     char **all = g_strsplit(clean->str, " ", -1);
     uint32_t n = 0;
     for (uint32_t i = 0; all[i]; i++) {
@@ -271,8 +274,8 @@ static bool parse_line(struct parser *s, struct open_repeat *o) {
     if (o->open) return parse_repeat_line(s, o);
     if (accept(s, "value")) return parse_value(s);
     if (!accept(s, "repeat")) return parse_op(s, PROGRAM_NONE);
-    o->op = (struct program_op){.kind = PROGRAM_REPEAT, .output = PROGRAM_NONE,
-                                .map = program_map_identity()};
+    o->op = (struct program_op){
+        .kind = PROGRAM_REPEAT, .output = PROGRAM_NONE, .map = program_map_identity()};
     o->r = (struct program_repeat){0};
     o->index = PROGRAM_NONE;
     o->open = true;
@@ -306,7 +309,8 @@ static bool parse_header(struct parser *s) {
 
 struct program *program_parse(const char *text, const char *file_name, GError **error) {
     GError *local = NULL;
-    struct parser s = {.file = file_name, .error = &local,
+    struct parser s = {.file = file_name,
+                       .error = &local,
                        .names = g_hash_table_new(g_str_hash, g_str_equal),
                        .inside = g_ptr_array_new()};
     struct open_repeat o = {.carried = g_array_new(FALSE, FALSE, sizeof(struct program_carried)),

@@ -1,5 +1,5 @@
-/* The printer of the text form; program_parse.c reads it back. One line per value, then one line per
- * operation in order:
+/* The printer of the text form; program_parse.c reads it back. One line per value, then one line
+ * per operation in order:
  *
  *   program NAME tiles 64
  *   value x.left f16 amp_left any shape 1 729 1152 parts 1 4 4 grain 1 1 16 pad 1 1 16
@@ -94,7 +94,8 @@ static void print_op(const struct program *p, const struct program_op *op, const
 
 static void print_repeat(const struct program *p, const struct program_op *op, GString *out) {
     const struct program_repeat *r = &p->repeats[op->repeat];
-    g_string_append_printf(out, "repeat count %u for %s why %s\n", r->count, op->operation, op->reason);
+    g_string_append_printf(out, "repeat count %u for %s why %s\n", r->count, op->operation,
+                           op->reason);
     for (uint32_t i = 0; i < r->n_carried; i++)
         g_string_append_printf(out, "  carried %s %s %s\n", p->values[r->carried[i].initial].name,
                                p->values[r->carried[i].argument].name,

@@ -1,5 +1,6 @@
-/* The verifier: layouts are well formed, owners exist, values are defined before use, and every compute
- * finds its operands on the tiles that its output says. Walks all shards of compute outputs. */
+/* The verifier: layouts are well formed, owners exist, values are defined before use, and every
+ * compute finds its operands on the tiles that its output says. Walks all shards of compute
+ * outputs. */
 #include "program/program.h"
 #include "program/program_names.h"
 
@@ -44,13 +45,15 @@ static bool check_order(struct check *c, const struct program_value *v) {
                                                 [PROGRAM_COEFF] = {1, m, 16},
                                                 [PROGRAM_COEFF_T] = {1, 16, m}};
     for (uint32_t a = 0; a < 3; a++)
-        if (l->pad[a] % want[l->order][a]) return bad_value(c, v, "the padding does not fit the order");
+        if (l->pad[a] % want[l->order][a])
+            return bad_value(c, v, "the padding does not fit the order");
     return true;
 }
 
 static bool check_layout(struct check *c, const struct program_value *v) {
     const struct program_layout *l = &v->layout;
-    if (l->format > PROGRAM_F8_F152 || l->order >= PROGRAM_N_ORDERS || l->memory > PROGRAM_INTERLEAVED)
+    if (l->format > PROGRAM_F8_F152 || l->order >= PROGRAM_N_ORDERS ||
+        l->memory > PROGRAM_INTERLEAVED)
         return bad_value(c, v, "format, order or memory class");
     if (!check_axes(c, v) || !check_order(c, v)) return false;
     uint64_t last = l->base, shards = 1;
@@ -94,7 +97,8 @@ static bool check_values(struct check *c) {
 }
 
 /* True if `v` has on tile t a shard with these part indices (any replica). */
-static bool on_tile(const struct program_value *v, const uint32_t index[PROGRAM_N_AXES], uint32_t t) {
+static bool on_tile(const struct program_value *v, const uint32_t index[PROGRAM_N_AXES],
+                    uint32_t t) {
     uint32_t first = v->layout.base;
     for (uint32_t a = 0; a < PROGRAM_REPLICA; a++) {
         if (index[a] >= v->layout.count[a]) return false;
@@ -121,10 +125,13 @@ static bool check_product(struct check *c, const struct program_op *op) {
     const bool shared_left = a->batch == 1 && o->batch > 1;
     if (!turned && w->layout.order != PROGRAM_COEFF)
         return bad_op(c, op, "the right input is not in a coefficient order");
-    const uint32_t k = turned ? PROGRAM_COLS : PROGRAM_ROWS, n = turned ? PROGRAM_ROWS : PROGRAM_COLS;
-    if ((!shared_left && !same_axis(o, PROGRAM_BATCH, a, PROGRAM_BATCH)) || !same_axis(o, PROGRAM_ROWS, a, PROGRAM_ROWS))
+    const uint32_t k = turned ? PROGRAM_COLS : PROGRAM_ROWS,
+                   n = turned ? PROGRAM_ROWS : PROGRAM_COLS;
+    if ((!shared_left && !same_axis(o, PROGRAM_BATCH, a, PROGRAM_BATCH)) ||
+        !same_axis(o, PROGRAM_ROWS, a, PROGRAM_ROWS))
         return bad_op(c, op, "output and left input differ in rows or batch");
-    if (!same_axis(o, PROGRAM_COLS, w, n)) return bad_op(c, op, "output and right input differ in columns");
+    if (!same_axis(o, PROGRAM_COLS, w, n))
+        return bad_op(c, op, "output and right input differ in columns");
     if (!same_axis(a, PROGRAM_COLS, w, k)) return bad_op(c, op, "left and right input differ in K");
     if (o->layout.count[PROGRAM_PARTIAL] != a->layout.count[PROGRAM_COLS])
         return bad_op(c, op, "the output's partials are not the K parts of the inputs");
@@ -167,7 +174,8 @@ static bool check_epilogue(struct check *c, const struct program_op *op) {
     const bool residual = op->epilogue & PROGRAM_EPILOGUE_RESIDUAL;
     if (op->n_inputs != 1u + bias + residual)
         return bad_op(c, op, "the epilogue's operands are missing or too many");
-    if (op->epilogue && o->layout.order != PROGRAM_AMP_LEFT && o->layout.order != PROGRAM_AMP_BATCHED)
+    if (op->epilogue && o->layout.order != PROGRAM_AMP_LEFT &&
+        o->layout.order != PROGRAM_AMP_BATCHED)
         return bad_op(c, op, "an epilogue needs 16-column panels");
     if (residual && !check_same_place(c, op, o, &c->p->values[op->inputs[1 + bias]])) return false;
     if (!bias) return true;
@@ -177,7 +185,8 @@ static bool check_epilogue(struct check *c, const struct program_op *op) {
         program_shard_at(o, i, &s);
         const bool batched = v->layout.count[PROGRAM_BATCH] > 1;
         const uint32_t index[PROGRAM_N_AXES] = {batched ? s.index[0] : 0, s.index[1], s.index[2]};
-        if (!on_tile(v, index, s.tile)) return bad_op(c, op, "the bias is not on the tile of its output");
+        if (!on_tile(v, index, s.tile))
+            return bad_op(c, op, "the bias is not on the tile of its output");
     }
     return true;
 }
@@ -190,7 +199,8 @@ static bool check_sum(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
     if (op->n_inputs < 1) return bad_op(c, op, "a sum needs an input");
     const struct program_value *p = &c->p->values[op->inputs[0]];
-    if (!same_parts(o, p)) return bad_op(c, op, "output and partials differ in parts, order or format");
+    if (!same_parts(o, p))
+        return bad_op(c, op, "output and partials differ in parts, order or format");
     if ((p->layout.count[PROGRAM_PARTIAL] < 2 && !op->epilogue) ||
         o->layout.count[PROGRAM_PARTIAL] != 1)
         return bad_op(c, op, "a sum needs partials or an epilogue and leaves no partials");
@@ -203,19 +213,20 @@ static bool check_sum(struct check *c, const struct program_op *op) {
 }
 
 /* The last column is divided by and left out. */
-static bool check_normalise(struct check *c, const struct program_op *op, const struct program_value *o,
-                            const struct program_value *x) {
+static bool check_normalise(struct check *c, const struct program_op *op,
+                            const struct program_value *o, const struct program_value *x) {
     const uint32_t pad = o->layout.pad[2];
     if (o->cols + 1 != x->cols || ceil_div_u32(o->cols, pad) != ceil_div_u32(x->cols, pad) ||
         o->layout.count[PROGRAM_COLS] != 1 || !same_axis(o, 0, x, 0) || !same_axis(o, 1, x, 1) ||
         memcmp(&o->layout, &x->layout, sizeof o->layout) != 0)
-        return bad_op(c, op, "the input has one column more in the same panels and the same layout");
+        return bad_op(c, op,
+                      "the input has one column more in the same panels and the same layout");
     return true;
 }
 
 /* Two columns per column part of the input, on the same tiles. */
-static bool check_row_max(struct check *c, const struct program_op *op, const struct program_value *o,
-                          const struct program_value *x) {
+static bool check_row_max(struct check *c, const struct program_op *op,
+                          const struct program_value *o, const struct program_value *x) {
     if (o->cols != 2 * x->layout.count[PROGRAM_COLS] || o->layout.order != PROGRAM_ROW_MAJOR ||
         !same_axis(o, 0, x, 0) || o->rows != x->rows || o->layout.base != x->layout.base ||
         memcmp(o->layout.count, x->layout.count, sizeof o->layout.count) != 0 ||
@@ -283,10 +294,14 @@ static bool check_op(struct check *c, const struct program_op *op) {
     c->defined[op->output] = true;
     if (op->kind == PROGRAM_COPY) return check_copy(c, op);
     switch (op->compute) {
-    case PROGRAM_PRODUCT: return check_product(c, op);
-    case PROGRAM_SUM: return check_sum(c, op);
-    case PROGRAM_KERNEL: return check_kernel(c, op);
-    default: return check_cast(c, op);
+    case PROGRAM_PRODUCT:
+        return check_product(c, op);
+    case PROGRAM_SUM:
+        return check_sum(c, op);
+    case PROGRAM_KERNEL:
+        return check_kernel(c, op);
+    default:
+        return check_cast(c, op);
     }
 }
 
@@ -295,7 +310,8 @@ static bool check_repeat(struct check *c, const struct program_op *op) {
     const struct program_repeat *r = &c->p->repeats[op->repeat];
     if (r->count == 0) return bad_op(c, op, "count is 0");
     for (uint32_t i = 0; i < r->n_carried; i++) {
-        if (!c->defined[r->carried[i].initial]) return bad_op(c, op, "an initial value is not defined");
+        if (!c->defined[r->carried[i].initial])
+            return bad_op(c, op, "an initial value is not defined");
         c->defined[r->carried[i].argument] = true;
     }
     for (uint32_t i = 0; i < r->n_iterated; i++) {
@@ -304,13 +320,15 @@ static bool check_repeat(struct check *c, const struct program_op *op) {
         c->defined[r->iterated[i].argument] = true;
     }
     for (uint32_t i = 0; i < r->n_ops; i++) {
-        if (c->p->ops[r->ops[i]].kind == PROGRAM_REPEAT) return bad_op(c, op, "repeats do not nest");
+        if (c->p->ops[r->ops[i]].kind == PROGRAM_REPEAT)
+            return bad_op(c, op, "repeats do not nest");
         if (!check_op(c, &c->p->ops[r->ops[i]])) return false;
     }
     for (uint32_t i = 0; i < r->n_carried; i++) {
         const struct program_value *a = &c->p->values[r->carried[i].argument];
         const struct program_value *y = &c->p->values[r->carried[i].yield];
-        if (!c->defined[r->carried[i].yield] || memcmp(&a->layout, &y->layout, sizeof a->layout) != 0)
+        if (!c->defined[r->carried[i].yield] ||
+            memcmp(&a->layout, &y->layout, sizeof a->layout) != 0)
             return bad_op(c, op, "a yield is undefined or differs in layout from its argument");
     }
     return true;

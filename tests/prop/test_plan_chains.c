@@ -1,6 +1,6 @@
-/* Random chains of products and GELUs, of odd shapes, on few and many tiles, with free and forced grids:
- * planned, lowered, verified, executed on host buffers by the semantics of the tile graph, compared
- * with a direct evaluation. A failing case prints its seed; SEED=n runs one. */
+/* Random chains of products and GELUs, of odd shapes, on few and many tiles, with free and forced
+ * grids: planned, lowered, verified, executed on host buffers by the semantics of the tile graph,
+ * compared with a direct evaluation. A failing case prints its seed; SEED=n runs one. */
 #include "../tile_graph_run.h"
 #include "plan/plan.h"
 
@@ -30,7 +30,7 @@ static struct tensor direct_gemm(const struct graph *g, const struct graph_op *o
     const struct graph_shape *so = &g->values[op->results[0]].shape;
     const uint32_t inner = sa->dim[sa->n_dims - 1], columns = so->dim[so->n_dims - 1];
     const uint64_t rows = a.n / inner;
-    struct tensor t = {g_new(float, rows * columns), rows * columns};
+    struct tensor t = {g_new(float, rows *columns), rows * columns};
     for (uint64_t r = 0; r < rows; r++)
         for (uint32_t c = 0; c < columns; c++) {
             double sum = 0;
@@ -142,8 +142,8 @@ static struct graph *random_graph(void) {
         const uint32_t columns = extent();
         const bool turned = roll(4) == 0;
         g_snprintf(name, sizeof name, "w%u", i);
-        const struct graph_shape ws = {.n_dims = 2, .dim = {turned ? columns : width,
-                                                            turned ? width : columns}};
+        const struct graph_shape ws = {.n_dims = 2,
+                                       .dim = {turned ? columns : width, turned ? width : columns}};
         const uint32_t w = graph_add_parameter(
             g, name, ws, (struct graph_fill){GRAPH_FILL_NORMAL, 1 / sqrtf((float)width), 0});
         const struct graph_attrs attrs = {.transpose_right = turned};
@@ -168,8 +168,8 @@ static uint32_t random_constraints(const struct graph *g, uint32_t tiles,
         const struct graph_shape *y = &g->values[op->results[0]].shape;
         const uint32_t groups = ceil_div_u32(y->dim[y->n_dims - 1], 16);
         const uint32_t rows = a->dim[0] * a->dim[1], inner = ceil_div_u32(a->dim[2], 16);
-        struct plan_constraint c = {.op = i, .memory = (uint8_t)roll(3), .swapped = -1,
-                                    .staging = -1, .match_remote = -1};
+        struct plan_constraint c = {
+            .op = i, .memory = (uint8_t)roll(3), .swapped = -1, .staging = -1, .match_remote = -1};
         c.rows = 1 + roll(MIN(rows, tiles));
         c.columns = 1 + roll(MIN(groups, tiles / c.rows));
         c.inner = 1 + roll(MIN(inner, tiles / c.rows / c.columns));
@@ -228,14 +228,22 @@ static void test_workloads(void) {
 
 static void test_constraints(void) {
     struct plan_constraint c;
-    g_assert_true(plan_constraint_parse("0:4x92x4:4x1:48:interleaved:normal:complete:direct", &c, NULL));
+    g_assert_true(
+        plan_constraint_parse("0:4x92x4:4x1:48:interleaved:normal:complete:direct", &c, NULL));
     g_assert_cmpuint(c.rows * c.columns * c.inner, ==, 4 * 92 * 4);
     g_assert_cmpuint(c.column_block, ==, 48);
     g_assert_cmpint(c.memory, ==, PROGRAM_INTERLEAVED);
     g_assert_true(plan_constraint_parse("2:4x24x15", &c, NULL));
     g_assert_cmpint(c.swapped, ==, -1);
-    static const char *const BAD[] = {"", "0", "0:4x4", "0:4x4x0", "x:1x1x1", "0:1x1x1:2", "0:1x1x1:1x1:7",
-                                      "0:1x1x1:1x1:16:fast", "0:1x1x1:1x1:16:standard:normal:batch-1"};
+    static const char *const BAD[] = {"",
+                                      "0",
+                                      "0:4x4",
+                                      "0:4x4x0",
+                                      "x:1x1x1",
+                                      "0:1x1x1:2",
+                                      "0:1x1x1:1x1:7",
+                                      "0:1x1x1:1x1:16:fast",
+                                      "0:1x1x1:1x1:16:standard:normal:batch-1"};
     for (uint32_t i = 0; i < ARRAY_LEN(BAD); i++) {
         GError *error = NULL;
         g_assert_false(plan_constraint_parse(BAD[i], &c, &error));
@@ -246,8 +254,10 @@ static void test_constraints(void) {
 
 /* What does not fit is data: which product, what it needs, who uses it. */
 static void test_infeasible(void) {
-    struct graph *g = graph_parse("graph big\n%x = input [64, 200000]\n%w = parameter [200000, 64]\n"
-                                  "%y = gemm %x, %w\noutput %y\n", "f", NULL);
+    struct graph *g =
+        graph_parse("graph big\n%x = input [64, 200000]\n%w = parameter [200000, 64]\n"
+                    "%y = gemm %x, %w\noutput %y\n",
+                    "f", NULL);
     struct plan_options o;
     struct plan_result r;
     plan_options_defaults(&o);
@@ -269,7 +279,7 @@ static void expect_refusal(const char *text, const char *part) {
     g_clear_error(&error);
 }
 
-#define VALUE(name, owners, strides) \
+#define VALUE(name, owners, strides)                                                               \
     "value " name " f16 amp_left any shape 1 4 32 parts 1 2 1 grain 1 1 16 pad 1 1 16 partials 1 " \
     "windows 1 of 32 replicas 1 owners " owners " strides " strides
 static void test_program_errors(void) {
@@ -279,9 +289,13 @@ static void test_program_errors(void) {
     expect_refusal("program a tiles 2\n" VALUE("x", "0", "0 1 0 0 0 0") "\n" VALUE(
                        "y", "0", "0 1 0 0 0 0") "\ncopy y = x for a why copy\n",
                    "not defined before");
-    expect_refusal("program a tiles 2\n" VALUE("x", "0", "0 1 0 0 0 0") " input x shape 2 4 32 offset 0 "
-                   "steps 0 32 1\n" VALUE("y", "1", "0 0 0 0 0 0") "\nkernel gelu y = x for a why operator\n",
-                   "differ in layout");
+    expect_refusal(
+        "program a tiles 2\n" VALUE(
+            "x", "0", "0 1 0 0 0 0") " input x shape 2 4 32 offset 0 "
+                                     "steps 0 32 1\n" VALUE(
+                                         "y", "1",
+                                         "0 0 0 0 0 0") "\nkernel gelu y = x for a why operator\n",
+        "differ in layout");
     expect_refusal("program a tiles 2\nrepeat count 2 for a why repeat\n", "end");
 }
 

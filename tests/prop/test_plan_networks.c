@@ -1,6 +1,6 @@
-/* Networks with norms, biases, residuals, repeats, in F16 and F8: planned, lowered, verified, executed on
- * host buffers by the semantics of the tile graph, compared with the reference at the precision that
- * the plan states. Shapes are random; SEED=n runs one. */
+/* Networks with norms, biases, residuals, repeats, in F16 and F8: planned, lowered, verified,
+ * executed on host buffers by the semantics of the tile graph, compared with the reference at the
+ * precision that the plan states. Shapes are random; SEED=n runs one. */
 #include "../tile_graph_run.h"
 #include "plan/plan.h"
 
@@ -41,7 +41,8 @@ struct limits {
 static void compare(const struct graph *g, const struct tgr *r, const struct plan_result *plan,
                     struct limits limits) {
     const struct reference_fill fill = {g, 1};
-    const struct reference_options o = {.precision = &plan->precision, .source = reference_fill_source,
+    const struct reference_options o = {.precision = &plan->precision,
+                                        .source = reference_fill_source,
                                         .source_user = (void *)&fill};
     GError *error = NULL;
     struct reference *ref = reference_run(g, &o, &error);
@@ -115,17 +116,20 @@ static struct graph *encoder_mlp(uint32_t batch, uint32_t tokens, uint32_t width
         "%%pw = parameter [%u, %u] fill normal 0.2 0\n%%pb = parameter [%u] fill normal 0.1 0\n"
         "%%pos = parameter [%u, %u] fill normal 1 0\n"
         "%%ns = parameter [%u, %u] fill normal 0.1 1\n%%nb = parameter [%u, %u] fill normal 0.1 0\n"
-        "%%w0 = parameter [%u, %u, %u] fill normal 0.1 0\n%%b0 = parameter [%u, %u] fill normal 0.2 0\n"
-        "%%w1 = parameter [%u, %u, %u] fill normal 0.1 0\n%%b1 = parameter [%u, %u] fill normal 0.2 0\n"
+        "%%w0 = parameter [%u, %u, %u] fill normal 0.1 0\n%%b0 = parameter [%u, %u] fill normal "
+        "0.2 0\n"
+        "%%w1 = parameter [%u, %u, %u] fill normal 0.1 0\n%%b1 = parameter [%u, %u] fill normal "
+        "0.2 0\n"
         "%%e0 = gemm %%x, %%pw\n%%e1 = add %%e0, %%pb\n%%e = add %%e1, %%pos\n"
-        "%%y = repeat layers count %u carried %%c = %%e iterated %%s = %%ns, %%t = %%nb, %%u = %%w0, "
+        "%%y = repeat layers count %u carried %%c = %%e iterated %%s = %%ns, %%t = %%nb, %%u = "
+        "%%w0, "
         "%%v = %%b0, %%d = %%w1, %%f = %%b1 {\n"
         "  %%n = layer_norm %%c, %%s, %%t epsilon 1e-6\n"
         "  %%h0 = gemm %%n, %%u\n  %%h1 = add %%h0, %%v\n  %%h = gelu %%h1\n"
         "  %%z0 = gemm %%h, %%d\n  %%z1 = add %%z0, %%f\n  %%z = add %%c, %%z1\n"
         "  yield %%z\n}\noutput %%y\n",
-        batch, tokens, width, width, width, width, tokens, width, layers, width, layers, width, layers,
-        width, hidden, layers, hidden, layers, hidden, width, layers, width, layers);
+        batch, tokens, width, width, width, width, tokens, width, layers, width, layers, width,
+        layers, width, hidden, layers, hidden, layers, hidden, width, layers, width, layers);
     struct graph *g = parse(text);
     g_free(text);
     return g;
@@ -138,8 +142,8 @@ static void test_encoder_mlp(void) {
     for (uint64_t seed = first; seed < first + (one ? 1 : 40); seed++) {
         g_test_message("SEED=%" G_GUINT64_FORMAT, seed);
         state = seed << 16;
-        struct graph *g = encoder_mlp(1 + roll(2), 1 + roll(20), 16 * (1 + roll(5)), 1 + roll(120),
-                                      1 + roll(3));
+        struct graph *g =
+            encoder_mlp(1 + roll(2), 1 + roll(20), 16 * (1 + roll(5)), 1 + roll(120), 1 + roll(3));
         struct plan_options o;
         plan_options_defaults(&o);
         o.n_tiles = TILES[roll(ARRAY_LEN(TILES))];
@@ -211,7 +215,9 @@ static void test_small_vit(void) {
         o.fp8 = variant & 4;
         o.attention_qk_fp8 = variant == 6;
         o.attention_pv_fp8 = variant >= 6;
-        if (g_getenv("OUT")) graph_add_output(g, g->outputs[0]), g->outputs[0].value = graph_find_value(g, g_getenv("OUT"));
+        if (g_getenv("OUT"))
+            graph_add_output(g, g->outputs[0]),
+                g->outputs[0].value = graph_find_value(g, g_getenv("OUT"));
         check(g, &o, o.fp8 ? (struct limits){0.3f, 0.1f} : (struct limits){0.03f, 0.02f});
         graph_free(g);
     }
@@ -225,7 +231,8 @@ static void test_batched(void) {
     for (uint64_t seed = first; seed < first + (one ? 1 : 60); seed++) {
         g_test_message("SEED=%" G_GUINT64_FORMAT, seed);
         state = seed << 16;
-        const uint32_t batch = 1 + roll(5), m = 1 + roll(40), k = 2 * (1 + roll(30)), n = 1 + roll(70);
+        const uint32_t batch = 1 + roll(5), m = 1 + roll(40), k = 2 * (1 + roll(30)),
+                       n = 1 + roll(70);
         const uint32_t ta = roll(2), tb = roll(2), computed = roll(2);
         GString *text = g_string_new("graph b\n");
         g_string_append_printf(text, "%%a = input [%u, %u, %u] fill normal 1 0\n", batch,

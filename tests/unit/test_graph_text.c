@@ -1,5 +1,5 @@
-/* The text form: what is printed is read back to the same text, for every workload; errors name file,
- * line and rule. */
+/* The text form: what is printed is read back to the same text, for every workload; errors name
+ * file, line and rule. */
 #include "graph/graph.h"
 
 #include <string.h>
