@@ -1,5 +1,6 @@
-/* The placement problem of an exchange phase: every source and every destination buffer is a request
- * of its tile, all live together, with the phase as traffic; and the phase at the addresses of a map. */
+/* The placement problem of an exchange phase: every source and every destination buffer is a
+ * request of its tile, all live together, with the phase as traffic; and the phase at the addresses
+ * of a map. */
 #ifndef PLACE_EXCHANGE_H
 #define PLACE_EXCHANGE_H
 
@@ -9,21 +10,22 @@
 struct phase_placement {
     struct place_problem *problem;
     struct place_traffic traffic;
-    uint32_t *first;                  /* of traffic */
-    struct place_traffic_item *item;  /* of traffic */
-    uint32_t *source_request;         /* [n_transfers] request number */
-    uint32_t *recipient_request;      /* [n_recipients] */
+    uint32_t *first;                 /* of traffic */
+    struct place_traffic_item *item; /* of traffic */
+    uint32_t *source_request;        /* [n_transfers] request number */
+    uint32_t *recipient_request;     /* [n_recipients] */
 };
 
 /* Memory: base .. end of interleaved memory only. */
-static inline struct phase_placement phase_placement_new(const struct exch_problem *x, uint32_t base,
-                                                         uint32_t end) {
+static inline struct phase_placement phase_placement_new(const struct exch_problem *x,
+                                                         uint32_t base, uint32_t end) {
     struct place_memory m = place_memory_c600(false);
     m.n_ranges = 1;
     m.range_base[0] = base;
     m.range_end[0] = end;
     struct place_builder *b = place_builder_new(TARGET_N_TILES, &m);
-    const uint32_t name_s = place_builder_name(b, "sent"), name_r = place_builder_name(b, "received");
+    const uint32_t name_s = place_builder_name(b, "sent"),
+                   name_r = place_builder_name(b, "received");
     uint32_t n = 0, *tile = g_new(uint32_t, x->n_transfers + x->n_recipients);
     for (uint32_t i = 0; i < x->n_transfers; i++) {
         const uint32_t bytes = align_up_u32(4 * x->words[i], 8);

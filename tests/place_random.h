@@ -1,5 +1,6 @@
 /* Random placement problems with every kind of constraint, for several test programs. Problem
- * `seed` is the same everywhere. Problems that place_problem_check refuses are left to the caller. */
+ * `seed` is the same everywhere. Problems that place_problem_check refuses are left to the caller.
+ */
 #ifndef PLACE_RANDOM_H
 #define PLACE_RANDOM_H
 
@@ -17,10 +18,17 @@ static inline bool random_chance(struct random_source *r, uint32_t percent) {
 
 /* A memory in miniature: 8-byte elements below the interleaved part, 16-byte elements in it. */
 static inline struct place_memory random_memory(struct random_source *r) {
-    struct place_memory m = {.base = 16, .end = 16 + 48, .interleaved_base = 16 + 24,
-                             .element_bytes = 8, .interleaved_element_bytes = 16,
-                             .window_base = 24, .window_bytes = 8, .fetch_guard_bytes = 2,
-                             .n_ranges = 1, .range_base = {17}, .range_end = {62}};
+    struct place_memory m = {.base = 16,
+                             .end = 16 + 48,
+                             .interleaved_base = 16 + 24,
+                             .element_bytes = 8,
+                             .interleaved_element_bytes = 16,
+                             .window_base = 24,
+                             .window_bytes = 8,
+                             .fetch_guard_bytes = 2,
+                             .n_ranges = 1,
+                             .range_base = {17},
+                             .range_end = {62}};
     if (random_chance(r, 40)) {
         m.n_ranges = 2;
         m.range_end[0] = 32;
@@ -35,8 +43,8 @@ static inline struct place_memory random_memory(struct random_source *r) {
 static inline struct place_request random_request(struct random_source *r, uint32_t scale,
                                                   uint32_t n_steps) {
     const uint32_t a = random_below(r, n_steps), b = random_below(r, n_steps);
-    struct place_request q = {.bytes = 1 + random_below(r, 9 * scale), .first_step = MIN(a, b),
-                              .last_step = MAX(a, b)};
+    struct place_request q = {
+        .bytes = 1 + random_below(r, 9 * scale), .first_step = MIN(a, b), .last_step = MAX(a, b)};
     if (random_chance(r, 10)) q.last_step = PLACE_STEP_END;
     if (random_chance(r, 25)) q.tail_bytes = 1 + random_below(r, 4 * scale);
     if (random_chance(r, 50)) q.align = 1U << random_below(r, 4);

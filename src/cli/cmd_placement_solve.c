@@ -79,7 +79,8 @@ static bool usage_ok(const struct solve_options *o, int argc, const char *path) 
     else if (path != NULL && o->capacity == 0 && !is_database(path))
         why = "FILE is no problem file; a CSV needs --capacity N";
     if (why != NULL)
-        fprintf(stderr, "ipu-stack placement-solve: %s; see ipu-stack placement-solve --help\n", why);
+        fprintf(stderr, "ipu-stack placement-solve: %s; see ipu-stack placement-solve --help\n",
+                why);
     return why == NULL;
 }
 
@@ -102,7 +103,8 @@ int cmd_placement_solve(int argc, char **argv) {
     if (!cli_options(&argc, &argv, entries, "FILE|CSV",
                      "FILE is a placement problem (--placement-dump writes them); a CSV has the "
                      "columns id, lower, upper, size (MiniMalloc).\n"
-                     "Exit status: 0 solved, 1 undecided, 3 infeasible, with the proof.", &done))
+                     "Exit status: 0 solved, 1 undecided, 3 infeasible, with the proof.",
+                     &done))
         return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
     const char *path = argc == 2 ? argv[1] : NULL;

@@ -63,8 +63,8 @@ enum place_kind {
 };
 
 enum place_flag {
-    PLACE_FIXED = 1 << 0,          /* .address is given */
-    PLACE_ALIAS = 1 << 1,          /* .alias and .displacement are given; has no storage itself */
+    PLACE_FIXED = 1 << 0, /* .address is given */
+    PLACE_ALIAS = 1 << 1, /* .alias and .displacement are given; has no storage itself */
     PLACE_EXECUTABLE = 1 << 2,
     PLACE_NEAR_CODE = 1 << 3,      /* may share an element with executables */
     PLACE_NO_HOST_WINDOW = 1 << 4, /* may not touch the host window */
@@ -142,8 +142,8 @@ uint32_t place_request_stride(const struct place_request *r);
 uint32_t place_request_tile(const struct place_problem *p, uint32_t request);
 
 /* The steps of a structured program: repeats do not nest, ascending, inclusive ranges. A lifetime
- * that reaches into a repeat from outside, or belongs to a value that is carried from one iteration to
- * the next or the same in all of them, covers the whole repeat. */
+ * that reaches into a repeat from outside, or belongs to a value that is carried from one iteration
+ * to the next or the same in all of them, covers the whole repeat. */
 struct place_steps {
     uint32_t n_repeats;
     const uint32_t *repeat_first, *repeat_last;
@@ -163,7 +163,7 @@ enum place_proof_kind {
     PLACE_PROOF_LIVE_PEAK,  /* live bytes at .step exceed the usable bytes */
     PLACE_PROOF_CLASS_PEAK, /* same, of the requests confined to one part of the memory */
     PLACE_PROOF_CONTIGUITY, /* no span can hold one request, or the large ones exceed the spans */
-    PLACE_PROOF_SEPARATION, /* elements: separated or executable requests need more than there are */
+    PLACE_PROOF_SEPARATION, /* separated or executable requests need more elements than there are */
     PLACE_PROOF_SEARCH,     /* every canonical position was tried */
 };
 
@@ -184,11 +184,12 @@ enum place_part {
 };
 
 struct place_options {
-    uint64_t max_steps;       /* budget per distinct tile, positions tried; 0 = 200,000 */
-    bool constructive_only;   /* no exact search: solved, infeasible by bounds, or undecided */
-    bool search_only;         /* exact search alone, without orders and bounds (tests of it) */
-    /* [n_requests] or NULL: addresses of an earlier map (PLACE_NO_ADDRESS = new request), kept where
-     * they still hold; what changed is repaired locally, a tile beyond repair is solved afresh. */
+    uint64_t max_steps;     /* budget per distinct tile, positions tried; 0 = 200,000 */
+    bool constructive_only; /* no exact search: solved, infeasible by bounds, or undecided */
+    bool search_only;       /* exact search alone, without orders and bounds (tests of it) */
+    /* [n_requests] or NULL: addresses of an earlier map (PLACE_NO_ADDRESS = new request), kept
+     * where they still hold; what changed is repaired locally, a tile beyond repair is solved
+     * afresh. */
     const uint32_t *previous;
     /* NULL or what the phases move: prefer maps with fewer conflicts (tiles solved afresh). */
     const struct place_traffic *traffic;
@@ -207,11 +208,11 @@ struct place_result {
     uint64_t n_steps;          /* positions tried, all distinct tiles */
     double seconds;
 };
-/* Checks the problem first. NULL only with an error (contradictory problem). Once a tile is infeasible
- * or cannot be decided, hard tiles that are still open stay PLACE_UNDECIDED: the whole does not fit
- * anyway. */
-struct place_result *place_solve(const struct place_problem *p,
-                                 const struct place_options *options, GError **error);
+/* Checks the problem first. NULL only with an error (contradictory problem). Once a tile is
+ * infeasible or cannot be decided, hard tiles that are still open stay PLACE_UNDECIDED: the whole
+ * does not fit anyway. */
+struct place_result *place_solve(const struct place_problem *p, const struct place_options *options,
+                                 GError **error);
 void place_result_free(struct place_result *r);
 
 /* The independent checker: true if every constraint holds on every tile that has addresses. The
@@ -232,7 +233,7 @@ struct place_traffic {
         uint16_t weight;        /* how often the phase runs, or what a loss costs; 0 = 1 */
         uint8_t receive;        /* 0 sent, 1 received */
         uint8_t reserved;
-    } *item;
+    } * item;
 };
 /* Sum over tiles, phases and shared elements of sent bytes x received bytes x weight. */
 double place_traffic_score(const struct place_problem *p, const struct place_traffic *traffic,
@@ -247,8 +248,8 @@ void place_report_print(const struct place_problem *p, const struct place_result
 void place_report_json(const struct place_problem *p, const struct place_result *r,
                        uint32_t n_tiles, GString *out);
 /* A self-contained HTML page: addresses over time per tile, the tightest tile first. */
-bool place_page_write(const struct place_problem *p, const struct place_result *r,
-                      const char *path, GError **error);
+bool place_page_write(const struct place_problem *p, const struct place_result *r, const char *path,
+                      GError **error);
 
 /* Problem files: SQLite, optionally with the map (address NULL = none). */
 bool place_file_write(const char *path, const struct place_problem *p, const uint32_t *address,
@@ -258,8 +259,9 @@ struct place_problem *place_file_read(const char *path, uint32_t **ret_address, 
 /* MiniMalloc CSV (id,lower,upper,size): one tile, memory 0 .. capacity. */
 struct place_problem *place_csv_read(const char *path, uint32_t capacity_bytes, GError **error);
 
-/* A problem of the size of a 27-layer encoder (161,375 parameter allocations and three times as many
- * requests on 1,472 tiles), every tile different; made from published figures, not by a compiler. */
+/* A problem of the size of a 27-layer encoder (161,375 parameter allocations and three times as
+ * many requests on 1,472 tiles), every tile different; made from published figures, not by a
+ * compiler. */
 struct place_problem *place_example_encoder(uint32_t n_tiles, uint64_t seed);
 
 #endif

@@ -80,7 +80,9 @@ static uint32_t common_align(const struct tile *t, enum place_part part, uint32_
     return align;
 }
 
-static uint64_t round_up(uint64_t v, uint32_t align) { return (v + align - 1) & ~(uint64_t)(align - 1); }
+static uint64_t round_up(uint64_t v, uint32_t align) {
+    return (v + align - 1) & ~(uint64_t)(align - 1);
+}
 
 /* Bytes of the ranges between aligned addresses, the end of a range counting as aligned: the last
  * item's padding may reach beyond it. */
@@ -111,10 +113,12 @@ static struct place_proof prove_peak(const struct tile *t, struct span *scratch)
                 has = aligned_bytes(scratch, n, align);
             }
             if (need <= has) continue;
-            struct place_proof proof = {
-                .kind = part == PLACE_PART_ALL ? PLACE_PROOF_LIVE_PEAK : PLACE_PROOF_CLASS_PEAK,
-                .part = (uint8_t)part, .step = t->step[section], .need_bytes = need,
-                .has_bytes = has};
+            struct place_proof proof = {.kind = part == PLACE_PART_ALL ? PLACE_PROOF_LIVE_PEAK
+                                                                       : PLACE_PROOF_CLASS_PEAK,
+                                        .part = (uint8_t)part,
+                                        .step = t->step[section],
+                                        .need_bytes = need,
+                                        .has_bytes = has};
             proof_users(t, &proof, section, part, 0);
             return proof;
         }
@@ -122,7 +126,8 @@ static struct place_proof prove_peak(const struct tile *t, struct span *scratch)
     return (struct place_proof){0};
 }
 
-/* One section: do the spans hold all live items of at least each size? Items by size, largest first. */
+/* One section: do the spans hold all live items of at least each size? Items by size, largest
+ * first. */
 static struct place_proof prove_spans(const struct tile *t, const uint32_t *by_size,
                                       uint32_t section, enum place_part part,
                                       struct span *scratch) {
@@ -136,7 +141,8 @@ static struct place_proof prove_spans(const struct tile *t, const uint32_t *by_s
         wanted++;
         for (uint32_t k = 0; k < n; k++) room += (scratch[k].hi - scratch[k].lo) / it->size;
         if (wanted <= room) continue;
-        struct place_proof proof = {.kind = PLACE_PROOF_CONTIGUITY, .part = (uint8_t)part,
+        struct place_proof proof = {.kind = PLACE_PROOF_CONTIGUITY,
+                                    .part = (uint8_t)part,
                                     .step = t->step[section],
                                     .need_bytes = room == 0 ? it->size : wanted * it->size,
                                     .has_bytes = room == 0 ? largest : room * it->size};
@@ -216,9 +222,11 @@ static struct place_proof prove_code(const struct tile *t, struct span *scratch)
             for (uint32_t k = n; k > 0 && code > 0; k--, n_closed++) code -= MIN(code, room[k - 1]);
             for (uint32_t k = n_closed; k < n; k++) has += room[k];
             if (need <= has && code == 0) continue;
-            struct place_proof proof = {.kind = PLACE_PROOF_SEPARATION, .part = (uint8_t)part,
+            struct place_proof proof = {.kind = PLACE_PROOF_SEPARATION,
+                                        .part = (uint8_t)part,
                                         .step = t->step[section],
-                                        .need_bytes = need + code, .has_bytes = has};
+                                        .need_bytes = need + code,
+                                        .has_bytes = has};
             proof_users(t, &proof, section, part, 0);
             return proof;
         }
@@ -274,10 +282,12 @@ static struct place_proof prove_separation(const struct tile *t) {
             }
             if (need <= has) continue;
             const uint32_t unit = element == 0 ? 1 : element;
-            struct place_proof proof = {.kind = PLACE_PROOF_SEPARATION, .part = (uint8_t)part,
+            struct place_proof proof = {.kind = PLACE_PROOF_SEPARATION,
+                                        .part = (uint8_t)part,
                                         .step = t->step[t->item[i].first],
                                         .need_bytes = need * unit,
-                                        .has_bytes = (uint64_t)has * unit, .n_users = n};
+                                        .has_bytes = (uint64_t)has * unit,
+                                        .n_users = n};
             proof.user = arena_new_array(t->arena, uint32_t, n);
             for (uint32_t k = 0; k < n; k++) proof.user[k] = t->item[clique[k]].root;
             return proof;
@@ -293,8 +303,10 @@ static struct place_proof prove_domain(const struct tile *t) {
         if (it->n_domain != 0) continue;
         struct span range[PART_MAX_RANGES];
         const uint32_t n = part_ranges(t->memory, PLACE_PART_ALL, range);
-        struct place_proof proof = {.kind = PLACE_PROOF_CONTIGUITY, .step = t->step[it->first],
-                                    .need_bytes = it->full, .n_users = 1};
+        struct place_proof proof = {.kind = PLACE_PROOF_CONTIGUITY,
+                                    .step = t->step[it->first],
+                                    .need_bytes = it->full,
+                                    .n_users = 1};
         for (uint32_t k = 0; k < n; k++)
             proof.has_bytes = MAX(proof.has_bytes, range[k].hi - range[k].lo);
         if (proof.has_bytes >= it->full) proof.kind = PLACE_PROOF_SEARCH;

@@ -1,6 +1,6 @@
 /* Contradictions in a problem, named before solving: one pass over each tile's requests and pairs,
- * quadratic only in the fixed requests of a tile. Also the reader's defence: nothing in the arrays is
- * trusted, and what passes here cannot make the solver fail. */
+ * quadratic only in the fixed requests of a tile. Also the reader's defence: nothing in the arrays
+ * is trusted, and what passes here cannot make the solver fail. */
 #include "place/place.h"
 
 enum { MAX_ELEMENTS = 4096 };
@@ -47,7 +47,8 @@ static bool check_fields(const struct check *c, uint32_t r) {
     const uint32_t capacity = c->p->memory.end - c->p->memory.base;
     if (q->name >= c->p->n_names) return fail(c, r, PLACE_FIELD, "its name number is out of range");
     if (q->bytes == 0) return fail(c, r, PLACE_FIELD, "it has no bytes");
-    if (q->align & (q->align - 1)) return fail(c, r, PLACE_FIELD, "its alignment is no power of two");
+    if (q->align & (q->align - 1))
+        return fail(c, r, PLACE_FIELD, "its alignment is no power of two");
     if (q->first_step > q->last_step)
         return fail(c, r, PLACE_FIELD, "its lifetime ends before it starts");
     if (q->memory_class > PLACE_INTERLEAVED || q->kind >= PLACE_N_KINDS ||
@@ -65,7 +66,8 @@ static bool check_fields(const struct check *c, uint32_t r) {
         if (q->stride != 0 && (q->stride < block || q->stride % align != 0))
             return fail(c, r, PLACE_STRIDE, q->stride, align);
     }
-    /* A request that is merely too large is infeasible, not wrong; only absurd sizes are refused. */
+    /* A request that is merely too large is infeasible, not wrong; only absurd sizes are refused.
+     */
     if (place_request_extent(q) + q->tail_bytes > UINT32_MAX / 4)
         return fail(c, r, PLACE_FIELD, "its extent is beyond any memory");
     return true;
@@ -117,7 +119,8 @@ static bool check_storage(const struct check *c, uint32_t r, uint32_t *align, ui
     const struct place_request *s = &p->request[root];
     const uint8_t low = PLACE_STANDARD, high = PLACE_INTERLEAVED;
     const bool low_class = q->memory_class == low || q->flags & PLACE_EXECUTABLE;
-    if ((s->memory_class == high && low_class) || (s->memory_class == low && q->memory_class == high))
+    if ((s->memory_class == high && low_class) ||
+        (s->memory_class == low && q->memory_class == high))
         return fail(c, r, PLACE_CLASS_ALIAS, name_of(p, root));
     return true;
 }
@@ -135,8 +138,7 @@ static bool check_fixed_member(const struct check *c, uint32_t r) {
     const uint64_t end = start + place_request_extent(q) + q->tail_bytes + guard;
     const uint32_t a = (uint32_t)MIN(start, UINT32_MAX);
     if (start < m->base || end > m->end) return fail(c, r, PLACE_FIXED_OUTSIDE, a, end, "the SRAM");
-    if (start & ((q->align ? q->align : 1) - 1))
-        return fail(c, r, PLACE_ALIGN_FIXED, a, q->align);
+    if (start & ((q->align ? q->align : 1) - 1)) return fail(c, r, PLACE_ALIGN_FIXED, a, q->align);
     const bool low = q->memory_class == PLACE_STANDARD || q->flags & PLACE_EXECUTABLE;
     if (low && end > m->interleaved_base)
         return fail(c, r, PLACE_FIXED_OUTSIDE, a, end, "standard memory");
@@ -160,7 +162,8 @@ static uint32_t collect_fixed(const struct check *c, struct storage *ret) {
     uint32_t n = 0;
     for (uint32_t r = c->base; r < p->first[c->tile + 1]; r++)
         if (p->request[r].flags & PLACE_FIXED)
-            ret[n++] = (struct storage){.root = r, .first = UINT32_MAX,
+            ret[n++] = (struct storage){.root = r,
+                                        .first = UINT32_MAX,
                                         .near_code = (p->request[r].flags & PLACE_NEAR_CODE) != 0};
     for (uint32_t r = c->base; r < p->first[c->tile + 1] && n != 0; r++) {
         uint32_t offset;
@@ -185,7 +188,8 @@ static uint32_t element_of(const struct place_memory *m, uint32_t address) {
         return m->element_bytes ? (address - m->base) / m->element_bytes : 0;
     return MAX_ELEMENTS + 1 +
            (m->interleaved_element_bytes
-                ? (address - m->interleaved_base) / m->interleaved_element_bytes : 0);
+                ? (address - m->interleaved_base) / m->interleaved_element_bytes
+                : 0);
 }
 
 static bool elements_meet(const struct place_memory *m, uint32_t a, uint32_t na, uint32_t b,
@@ -264,7 +268,8 @@ static bool check_tile(const struct check *c, uint32_t *pair, struct arena *scra
 
 static const char *shape_fault(const struct place_problem *p) {
     if (p->n_tiles > TARGET_N_TILES) return "more tiles than the machine has";
-    if (p->first[0] != 0 || p->first[p->n_tiles] != p->n_requests) return "the tile ranges are damaged";
+    if (p->first[0] != 0 || p->first[p->n_tiles] != p->n_requests)
+        return "the tile ranges are damaged";
     for (uint32_t t = 0; t < p->n_tiles; t++)
         if (p->first[t] > p->first[t + 1]) return "the tile ranges are damaged";
     return NULL;
@@ -274,8 +279,7 @@ static bool check_pair_order(const struct place_problem *p, GError **error) {
     for (uint32_t i = 0; i < p->n_pairs; i++) {
         const uint32_t a = p->pair_a[i], b = p->pair_b[i];
         bool ok = a <= b && b < p->n_requests;
-        if (i != 0)
-            ok &= p->pair_a[i - 1] < a || (p->pair_a[i - 1] == a && p->pair_b[i - 1] < b);
+        if (i != 0) ok &= p->pair_a[i - 1] < a || (p->pair_a[i - 1] == a && p->pair_b[i - 1] < b);
         if (ok) continue;
         diag_set(error, PLACE_SEPARATE_TILES, i, a, b);
         return false;

@@ -39,17 +39,21 @@ static bool csv_row(const struct csv *c, char *line, struct place_builder *b) {
     bool ok = g_strv_length(field) == c->n_fields || csv_fail(c, "has another number of fields");
     for (uint32_t k = COLUMN_LOWER; k < N_COLUMNS && ok; k++) {
         guint64 v;
-        ok = g_ascii_string_to_unsigned(g_strstrip(field[c->field[k]]), 10, 0, G_MAXINT32, &v, NULL);
+        ok =
+            g_ascii_string_to_unsigned(g_strstrip(field[c->field[k]]), 10, 0, G_MAXINT32, &v, NULL);
         if (!ok) csv_fail(c, "lower, upper and size must be whole numbers below 2^31");
         value[k] = (uint32_t)v;
     }
-    if (ok && value[COLUMN_LOWER] >= value[COLUMN_UPPER]) ok = csv_fail(c, "lower is not below upper");
+    if (ok && value[COLUMN_LOWER] >= value[COLUMN_UPPER])
+        ok = csv_fail(c, "lower is not below upper");
     if (ok && value[COLUMN_SIZE] == 0) ok = csv_fail(c, "size is 0");
     if (ok)
-        place_builder_add(b, 0, &(struct place_request){
-            .bytes = value[COLUMN_SIZE], .first_step = value[COLUMN_LOWER],
-            .last_step = value[COLUMN_UPPER] - 1,
-            .name = place_builder_name(b, g_strstrip(field[c->field[COLUMN_ID]]))});
+        place_builder_add(b, 0,
+                          &(struct place_request){.bytes = value[COLUMN_SIZE],
+                                                  .first_step = value[COLUMN_LOWER],
+                                                  .last_step = value[COLUMN_UPPER] - 1,
+                                                  .name = place_builder_name(
+                                                      b, g_strstrip(field[c->field[COLUMN_ID]]))});
     g_strfreev(field);
     return ok;
 }
@@ -62,8 +66,10 @@ struct place_problem *place_csv_read(const char *path, uint32_t capacity_bytes, 
     g_free(data);
     char **line = g_strsplit(text, "\n", 0);
     g_free(text);
-    const struct place_memory m = {.end = capacity_bytes, .interleaved_base = capacity_bytes,
-                                   .n_ranges = 1, .range_end = {capacity_bytes}};
+    const struct place_memory m = {.end = capacity_bytes,
+                                   .interleaved_base = capacity_bytes,
+                                   .n_ranges = 1,
+                                   .range_end = {capacity_bytes}};
     struct place_builder *b = place_builder_new(1, &m);
     struct csv c = {.path = path, .line = 1, .error = error};
     bool ok = line[0] != NULL ? csv_header(&c, line[0]) : csv_fail(&c, "the file is empty");

@@ -2,9 +2,9 @@
  *
  * Table numbers(key, value): the memory and the counts. Table arrays(name, part, crc, data): every
  * column of the requests, the tile ranges, the pairs, the names (each ended by a zero byte) and, if
- * there is one, the map; cut in parts of 4 MiB, zstd-compressed, with the CRC-32 of the plain bytes.
- * Little-endian 32-bit numbers. Made in memory and put in place by one atomic replacement. The reader
- * checks sizes and checksums here and leaves every value to place_problem_check. */
+ * there is one, the map; cut in parts of 4 MiB, zstd-compressed, with the CRC-32 of the plain
+ * bytes. Little-endian 32-bit numbers. Made in memory and put in place by one atomic replacement.
+ * The reader checks sizes and checksums here and leaves every value to place_problem_check. */
 #include "place/place.h"
 
 #include <sqlite3.h>
@@ -16,8 +16,9 @@ enum { APPLICATION_ID = 0x706c6365, SCHEMA = 1, PART_BYTES = 4 << 20 };
 
 /* Columns of a request: name, field. The last one packs class, kind and flags. */
 #define REQUEST_COLUMNS(X)                                                                         \
-    X(bytes) X(tail_bytes) X(align) X(first_step) X(last_step) X(address) X(alias) X(displacement) \
-    X(n_blocks) X(stride) X(name)
+    X(bytes)                                                                                       \
+    X(tail_bytes) X(align) X(first_step) X(last_step) X(address) X(alias) X(displacement)          \
+        X(n_blocks) X(stride) X(name)
 
 static uint32_t crc32_of(const uint8_t *data, size_t n) {
     uint32_t crc = UINT32_MAX;
@@ -73,14 +74,19 @@ enum { N_NUMBERS = 13 + 2 * PLACE_MAX_RANGES };
 /* Every number of a problem, for both directions. */
 static void list_numbers(struct place_problem *p, struct number n[N_NUMBERS]) {
     struct place_memory *m = &p->memory;
-    const struct number head[13] = {
-        {"base", &m->base}, {"end", &m->end}, {"interleaved_base", &m->interleaved_base},
-        {"element_bytes", &m->element_bytes},
-        {"interleaved_element_bytes", &m->interleaved_element_bytes},
-        {"window_base", &m->window_base}, {"window_bytes", &m->window_bytes},
-        {"fetch_guard_bytes", &m->fetch_guard_bytes}, {"n_ranges", &m->n_ranges},
-        {"n_tiles", &p->n_tiles}, {"n_requests", &p->n_requests}, {"n_names", &p->n_names},
-        {"n_pairs", &p->n_pairs}};
+    const struct number head[13] = {{"base", &m->base},
+                                    {"end", &m->end},
+                                    {"interleaved_base", &m->interleaved_base},
+                                    {"element_bytes", &m->element_bytes},
+                                    {"interleaved_element_bytes", &m->interleaved_element_bytes},
+                                    {"window_base", &m->window_base},
+                                    {"window_bytes", &m->window_bytes},
+                                    {"fetch_guard_bytes", &m->fetch_guard_bytes},
+                                    {"n_ranges", &m->n_ranges},
+                                    {"n_tiles", &p->n_tiles},
+                                    {"n_requests", &p->n_requests},
+                                    {"n_names", &p->n_names},
+                                    {"n_pairs", &p->n_pairs}};
     static const char *const keys[2 * PLACE_MAX_RANGES] = {
         "range0_base", "range0_end", "range1_base", "range1_end", "range2_base", "range2_end",
         "range3_base", "range3_end", "range4_base", "range4_end", "range5_base", "range5_end",
@@ -137,11 +143,12 @@ static bool write_all(sqlite3 *db, const struct place_problem *p, const uint32_t
 bool place_file_write(const char *path, const struct place_problem *p, const uint32_t *address,
                       GError **error) {
     sqlite3 *db = NULL;
-    char *head = g_strdup_printf(
-        "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;"
-        "CREATE TABLE numbers(key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;"
-        "CREATE TABLE arrays(name TEXT, part INTEGER, crc INTEGER, data BLOB,"
-        " PRIMARY KEY(name, part)) WITHOUT ROWID;", APPLICATION_ID, SCHEMA);
+    char *head =
+        g_strdup_printf("PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;"
+                        "CREATE TABLE numbers(key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;"
+                        "CREATE TABLE arrays(name TEXT, part INTEGER, crc INTEGER, data BLOB,"
+                        " PRIMARY KEY(name, part)) WITHOUT ROWID;",
+                        APPLICATION_ID, SCHEMA);
     bool ok = sqlite3_open(":memory:", &db) == SQLITE_OK && run(db, head) &&
               write_all(db, p, address) && run(db, "COMMIT");
     g_free(head);
@@ -273,8 +280,7 @@ static const char *read_all(sqlite3 *db, struct place_problem *p, uint32_t **ret
     p->pair_b = arena_new_array(p->arena, uint32_t, p->n_pairs);
     why = read_names(db, p);
     if (why == NULL) why = read_requests(db, p);
-    if (why == NULL)
-        why = read_array(db, "first", p->first, (p->n_tiles + 1) * sizeof *p->first);
+    if (why == NULL) why = read_array(db, "first", p->first, (p->n_tiles + 1) * sizeof *p->first);
     if (why == NULL) why = read_array(db, "pair_a", p->pair_a, p->n_pairs * sizeof *p->pair_a);
     if (why == NULL) why = read_array(db, "pair_b", p->pair_b, p->n_pairs * sizeof *p->pair_b);
     if (why != NULL || !has_map) return why;

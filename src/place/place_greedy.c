@@ -1,7 +1,7 @@
-/* Constructive orders: items in a fixed order of importance, each at the best free start of a policy.
- * An item that finds no room moves to the front of the order and the order is tried again ("the
- * squeaky wheel"); after some rounds the next order and policy. Cost of a round: n^2. Not complete:
- * it proves nothing. */
+/* Constructive orders: items in a fixed order of importance, each at the best free start of a
+ * policy. An item that finds no room moves to the front of the order and the order is tried again
+ * ("the squeaky wheel"); after some rounds the next order and policy. Cost of a round: n^2. Not
+ * complete: it proves nothing. */
 #include "place/place_int.h"
 
 #include <stdlib.h>
@@ -15,11 +15,11 @@ struct attempt {
 };
 /* The first line solves nearly every real tile; the rest is for tight ones. */
 static const struct attempt attempts[] = {
-    {ORDER_LIFETIME, POLICY_LOW}, {ORDER_CONFINED, POLICY_LOW}, {ORDER_SIZE, POLICY_LOW},
-    {ORDER_LIFETIME, POLICY_SPLIT}, {ORDER_AREA, POLICY_LOW}, {ORDER_EDGES, POLICY_LOW},
-    {ORDER_LIFETIME, POLICY_HIGH}, {ORDER_SIZE, POLICY_BEST}, {ORDER_CONFINED, POLICY_SPLIT},
-    {ORDER_SIZE, POLICY_SPLIT}, {ORDER_AREA, POLICY_BEST}, {ORDER_EDGES, POLICY_SPLIT},
-    {ORDER_SIZE, POLICY_HIGH}, {ORDER_TIME, POLICY_LOW}, {ORDER_TIME, POLICY_BEST},
+    {ORDER_LIFETIME, POLICY_LOW},   {ORDER_CONFINED, POLICY_LOW}, {ORDER_SIZE, POLICY_LOW},
+    {ORDER_LIFETIME, POLICY_SPLIT}, {ORDER_AREA, POLICY_LOW},     {ORDER_EDGES, POLICY_LOW},
+    {ORDER_LIFETIME, POLICY_HIGH},  {ORDER_SIZE, POLICY_BEST},    {ORDER_CONFINED, POLICY_SPLIT},
+    {ORDER_SIZE, POLICY_SPLIT},     {ORDER_AREA, POLICY_BEST},    {ORDER_EDGES, POLICY_SPLIT},
+    {ORDER_SIZE, POLICY_HIGH},      {ORDER_TIME, POLICY_LOW},     {ORDER_TIME, POLICY_BEST},
 };
 enum { ROUNDS = 24 };
 

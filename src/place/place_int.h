@@ -22,16 +22,16 @@ struct edge {
 };
 
 struct item {
-    uint32_t size;           /* bytes that no other live item may touch */
-    uint32_t full;           /* with shared tails: bytes that must be mapped */
-    uint32_t align, residue; /* start mod align = residue */
-    uint32_t first, last;    /* sections of the tile's time, inclusive */
+    uint32_t size;             /* bytes that no other live item may touch */
+    uint32_t full;             /* with shared tails: bytes that must be mapped */
+    uint32_t align, residue;   /* start mod align = residue */
+    uint32_t first, last;      /* sections of the tile's time, inclusive */
     uint32_t domain, n_domain; /* allowed start spans, ascending */
     uint32_t edge, n_edges;
-    uint32_t root;       /* request number within the tile */
-    uint8_t parts;       /* bit enum place_part: the item is confined to this part */
+    uint32_t root; /* request number within the tile */
+    uint8_t parts; /* bit enum place_part: the item is confined to this part */
     bool fixed, executable, near_code;
-    bool crossing;       /* has an edge with displaced parts (see place_search.c) */
+    bool crossing; /* has an edge with displaced parts (see place_search.c) */
 };
 
 struct tile {
@@ -42,9 +42,9 @@ struct tile {
     struct span *span;
     struct edge *edge;
     uint32_t *item_of, *offset_of; /* [n_requests] */
-    uint32_t n_sections, *step;    /* first step of each section: between two steps nothing changes */
-    uint64_t *overlaps;            /* n x words bits: live at a common step and not the same */
-    uint32_t words;                /* of a row of overlaps */
+    uint32_t n_sections, *step; /* first step of each section: between two steps nothing changes */
+    uint64_t *overlaps;         /* n x words bits: live at a common step and not the same */
+    uint32_t words;             /* of a row of overlaps */
 };
 
 static inline bool tile_overlap(const struct tile *t, uint32_t i, uint32_t j) {
@@ -98,8 +98,8 @@ bool greedy_solve(struct fit *f, uint64_t max_steps);
  * roots in the arena. */
 struct place_proof bound_prove(const struct tile *t);
 
-/* The usable ranges of a part at a section of time minus the live fixed items, as bytes lo .. hi - 1,
- * ascending; room for PART_MAX_RANGES + the number of fixed items + 1. */
+/* The usable ranges of a part at a section of time minus the live fixed items, as bytes lo .. hi -
+ * 1, ascending; room for PART_MAX_RANGES + the number of fixed items + 1. */
 uint32_t free_ranges(const struct tile *t, enum place_part part, uint32_t section,
                      struct span *ret);
 
@@ -112,8 +112,8 @@ enum search_status search_solve(const struct tile *t, uint64_t max_steps, uint32
  * tile's first request. Leaves a complete map in f->address. */
 void traffic_improve(struct fit *f, const struct place_traffic *all, uint32_t tile, uint32_t base);
 
-/* place_repair.c: a complete map in f->address that keeps most of `previous` (addresses of the tile's
- * requests, PLACE_NO_ADDRESS = new); false if that needs more than local changes. */
+/* place_repair.c: a complete map in f->address that keeps most of `previous` (addresses of the
+ * tile's requests, PLACE_NO_ADDRESS = new); false if that needs more than local changes. */
 bool repair_solve(struct fit *f, const uint32_t *previous);
 
 #endif

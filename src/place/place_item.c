@@ -1,6 +1,6 @@
-/* From requests to items: aliases are merged into their root, memory classes, alignments, code rules
- * and separations inside a storage become spans of allowed starts, pairs become edges. Cost: linear
- * in the requests, quadratic (bit operations) in the items of a tile. */
+/* From requests to items: aliases are merged into their root, memory classes, alignments, code
+ * rules and separations inside a storage become spans of allowed starts, pairs become edges. Cost:
+ * linear in the requests, quadratic (bit operations) in the items of a tile. */
 #include "place/place_int.h"
 
 #include <stdlib.h>
@@ -58,7 +58,8 @@ static void domain_restrict(struct domain *d, const struct span *span, uint32_t 
     d->span = out;
 }
 
-/* Keeps the starts with which bytes [offset, offset + bytes) of the item lie in one of the ranges. */
+/* Keeps the starts with which bytes [offset, offset + bytes) of the item lie in one of the ranges.
+ */
 static void domain_inside(struct domain *d, uint32_t offset, uint64_t bytes,
                           const struct span *range, uint32_t n_ranges) {
     struct span starts[PART_MAX_RANGES];
@@ -67,8 +68,8 @@ static void domain_inside(struct domain *d, uint32_t offset, uint64_t bytes,
         if (range[i].hi - range[i].lo < bytes) continue;
         const uint64_t hi = range[i].hi - bytes;
         if (hi < offset) continue;
-        starts[n++] = (struct span){range[i].lo > offset ? range[i].lo - offset : 0,
-                                    (uint32_t)(hi - offset)};
+        starts[n++] =
+            (struct span){range[i].lo > offset ? range[i].lo - offset : 0, (uint32_t)(hi - offset)};
     }
     domain_restrict(d, starts, n);
 }
@@ -153,8 +154,8 @@ static bool inside_part(const struct place_memory *m, enum place_part part, cons
     for (uint32_t i = 0; i < d->n; i++) {
         bool inside = false;
         for (uint32_t k = 0; k < n; k++)
-            inside |= d->span[i].lo >= range[k].lo &&
-                      (uint64_t)d->span[i].hi + it->full <= range[k].hi;
+            inside |=
+                d->span[i].lo >= range[k].lo && (uint64_t)d->span[i].hi + it->full <= range[k].hi;
         if (!inside) return false;
     }
     return true;
@@ -286,14 +287,15 @@ static void build_overlaps(struct tile *t) {
 }
 
 /* Renumbers roots to items 0..n-1 and folds the members in. Domains are per root request. */
-static void build_items(struct tile *t, const struct place_request *request,
-                        struct domain *d) {
+static void build_items(struct tile *t, const struct place_request *request, struct domain *d) {
     uint32_t *number = arena_new_array(t->arena, uint32_t, t->n_requests);
     t->item = arena_new_array(t->arena, struct item, t->n_requests);
     for (uint32_t i = 0; i < t->n_requests; i++) {
         if (t->item_of[i] != i) continue;
         number[i] = t->n;
-        t->item[t->n++] = (struct item){.root = i, .align = 1, .first = UINT32_MAX,
+        t->item[t->n++] = (struct item){.root = i,
+                                        .align = 1,
+                                        .first = UINT32_MAX,
                                         .fixed = (request[i].flags & PLACE_FIXED) != 0,
                                         .near_code = (request[i].flags & PLACE_NEAR_CODE) != 0};
     }

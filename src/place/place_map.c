@@ -155,8 +155,11 @@ static bool has_addresses(const struct view *v) {
 bool place_map_check(const struct place_problem *p, const uint32_t *address, char **ret_message) {
     uint32_t most = 0, pair = 0;
     for (uint32_t t = 0; t < p->n_tiles; t++) most = MAX(most, p->first[t + 1] - p->first[t]);
-    struct view v = {.p = p, .address = address, .root = g_new(uint32_t, most),
-                     .first = g_new(uint32_t, most), .last = g_new(uint32_t, most),
+    struct view v = {.p = p,
+                     .address = address,
+                     .root = g_new(uint32_t, most),
+                     .first = g_new(uint32_t, most),
+                     .last = g_new(uint32_t, most),
                      .executable = g_new(bool, most)};
     bool ok = true;
     for (uint32_t t = 0; t < p->n_tiles && ok; t++) {

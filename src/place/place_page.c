@@ -19,8 +19,10 @@ static void put_string(GString *out, const char *s) {
     g_string_append_c(out, '"');
 }
 
-/* [address, bytes, tail, first, last, name, kind, flags, blocks, stride, alias] of every request. */
-static void put_requests(GString *out, const struct place_problem *p, const struct place_result *r) {
+/* [address, bytes, tail, first, last, name, kind, flags, blocks, stride, alias] of every request.
+ */
+static void put_requests(GString *out, const struct place_problem *p,
+                         const struct place_result *r) {
     g_string_append(out, "{\"names\":[");
     for (uint32_t i = 0; i < p->n_names; i++) {
         if (i != 0) g_string_append_c(out, ',');
@@ -63,9 +65,9 @@ static char *deflate_base64(const GString *raw) {
 }
 
 static void put_memory(GString *out, const struct place_memory *m) {
-    g_string_append_printf(out, "{\"base\":%u,\"end\":%u,\"inter\":%u,\"el\":%u,\"iel\":%u,\"closed\":[",
-                           m->base, m->end, m->interleaved_base, m->element_bytes,
-                           m->interleaved_element_bytes);
+    g_string_append_printf(
+        out, "{\"base\":%u,\"end\":%u,\"inter\":%u,\"el\":%u,\"iel\":%u,\"closed\":[", m->base,
+        m->end, m->interleaved_base, m->element_bytes, m->interleaved_element_bytes);
     uint32_t at = m->base;
     for (uint32_t i = 0; i <= m->n_ranges; i++) {
         const uint32_t next = i < m->n_ranges ? m->range_base[i] : m->end;

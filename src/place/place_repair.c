@@ -3,8 +3,9 @@
  *
  * Items keep their address in the order of their lifetime and size, so that a conflict costs the
  * smaller one. An item without room takes the start whose obstacles are cheapest (bytes, times the
- * number of their earlier evictions + 1); the obstacles are placed again. Cost: one fit per item and
- * one look at items^2 pairs per eviction; evictions are bounded, then the caller solves afresh. */
+ * number of their earlier evictions + 1); the obstacles are placed again. Cost: one fit per item
+ * and one look at items^2 pairs per eviction; evictions are bounded, then the caller solves afresh.
+ */
 #include "place/place_int.h"
 
 #include <stdlib.h>
@@ -49,8 +50,7 @@ static void keep_previous(struct repair *r, const uint32_t *previous) {
         const bool aligned = ((start - t->item[i].residue) & (t->item[i].align - 1)) == 0;
         if (start != PLACE_NO_ADDRESS && aligned && start_is_free(r->f, fit_spans(r->f, i), start))
             fit_place(r->f, i, start);
-        else
-            r->queue[r->n_queue++] = i;
+        else r->queue[r->n_queue++] = i;
     }
 }
 
@@ -129,7 +129,9 @@ static uint32_t next_queued(struct repair *r) {
 bool repair_solve(struct fit *f, const uint32_t *previous) {
     struct arena *a = f->tile->arena;
     const uint32_t n = f->tile->n;
-    struct repair r = {.f = f, .n_left = 4 * n, .queue = arena_new_array(a, uint32_t, n),
+    struct repair r = {.f = f,
+                       .n_left = 4 * n,
+                       .queue = arena_new_array(a, uint32_t, n),
                        .evictions = arena_new_array(a, uint32_t, n)};
     keep_previous(&r, previous);
     while (r.n_queue != 0) {

@@ -1,6 +1,6 @@
-/* Reports: what a placement problem and its answer look like to a person or a script. Live bytes come
- * from the requests (a storage counts its own bytes, tails that may be shared not), free bytes from
- * the map. Cost: a few sorts per tile. */
+/* Reports: what a placement problem and its answer look like to a person or a script. Live bytes
+ * come from the requests (a storage counts its own bytes, tails that may be shared not), free bytes
+ * from the map. Cost: a few sorts per tile. */
 #include "place/place_report.h"
 
 #include <json-glib/json-glib.h>
@@ -13,8 +13,9 @@ const char *place_status_name(enum place_status status) {
 }
 
 const char *place_kind_name(uint32_t kind) {
-    static const char *const name[PLACE_N_KINDS] = {"tensor", "parameter", "code", "rows", "state",
-                                                    "window", "profile", "descriptor", "scratch"};
+    static const char *const name[PLACE_N_KINDS] = {"tensor",  "parameter",  "code",
+                                                    "rows",    "state",      "window",
+                                                    "profile", "descriptor", "scratch"};
     return name[kind];
 }
 
@@ -25,8 +26,8 @@ static const char *part_name(uint32_t part) {
 }
 
 static const char *proof_name(uint32_t kind) {
-    static const char *const name[] = {"none", "live-peak", "class-peak", "contiguity",
-                                       "separation", "search"};
+    static const char *const name[] = {"none",       "live-peak",  "class-peak",
+                                       "contiguity", "separation", "search"};
     return name[kind];
 }
 
@@ -62,8 +63,7 @@ static uint64_t free_bytes(const struct place_problem *p, const struct tile *t,
     struct busy *busy = g_new(struct busy, t->n + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n; i++)
-        if (section == UINT32_MAX ||
-            (t->item[i].first <= section && section <= t->item[i].last))
+        if (section == UINT32_MAX || (t->item[i].first <= section && section <= t->item[i].last))
             busy[n++] = (struct busy){start[i], start[i] + t->item[i].size};
     if (n != 0) qsort(busy, n, sizeof *busy, compare_busy);
     uint64_t sum = 0;
@@ -95,8 +95,8 @@ static int compare_ranked(const void *va, const void *vb) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-void place_tile_summarise(const struct place_problem *p, const struct place_result *r, uint32_t tile,
-                          struct place_tile_summary *ret) {
+void place_tile_summarise(const struct place_problem *p, const struct place_result *r,
+                          uint32_t tile, struct place_tile_summary *ret) {
     struct arena *arena = arena_new();
     const struct tile *t = tile_build(p, tile, arena);
     uint64_t *live = arena_new_array(arena, uint64_t, t->n_sections + 1);
@@ -104,8 +104,8 @@ void place_tile_summarise(const struct place_problem *p, const struct place_resu
     uint32_t peak = 0;
     for (uint32_t u = 0; u < t->n_sections; u++)
         if (live[u] > live[peak]) peak = u;
-    *ret = (struct place_tile_summary){.tile = tile, .n_sections = t->n_sections,
-                                       .usable_bytes = usable_bytes(&p->memory)};
+    *ret = (struct place_tile_summary){
+        .tile = tile, .n_sections = t->n_sections, .usable_bytes = usable_bytes(&p->memory)};
     ret->step = g_memdup2(t->step, t->n_sections * sizeof *t->step);
     ret->live_bytes = g_memdup2(live, t->n_sections * sizeof *live);
     if (t->n_sections != 0) {
@@ -125,8 +125,7 @@ void place_tile_summarise(const struct place_problem *p, const struct place_resu
     }
     if (r->tile_status[tile] == PLACE_SOLVED) {
         uint32_t *start = arena_new_array(arena, uint32_t, t->n);
-        for (uint32_t i = 0; i < t->n; i++)
-            start[i] = r->address[p->first[tile] + t->item[i].root];
+        for (uint32_t i = 0; i < t->n; i++) start[i] = r->address[p->first[tile] + t->item[i].root];
         ret->has_map = true;
         ret->never_used_bytes = free_bytes(p, t, start, UINT32_MAX, &ret->never_used_span);
         ret->peak_free_bytes = free_bytes(p, t, start, peak, &ret->peak_free_span);
@@ -186,7 +185,8 @@ static void print_user(const struct place_problem *p, uint32_t r, uint64_t bytes
 
 void place_proof_print(const struct place_problem *p, const struct place_proof *proof,
                        GString *out) {
-    g_string_append_printf(out, "tile %u does not fit (%s): ", proof->tile, proof_name(proof->kind));
+    g_string_append_printf(out, "tile %u does not fit (%s): ", proof->tile,
+                           proof_name(proof->kind));
     if (proof->kind == PLACE_PROOF_SEARCH) {
         if (proof->n_users == 0)
             g_string_append(out, "every canonical position of its requests was tried\n");
@@ -197,9 +197,9 @@ void place_proof_print(const struct place_problem *p, const struct place_proof *
     }
     g_string_append(out, "at step ");
     print_step(out, proof->step);
-    g_string_append_printf(out, " %u requests need %" G_GUINT64_FORMAT " bytes of %s, which has %"
-                           G_GUINT64_FORMAT, proof->n_users, proof->need_bytes,
-                           part_name(proof->part), proof->has_bytes);
+    g_string_append_printf(
+        out, " %u requests need %" G_GUINT64_FORMAT " bytes of %s, which has %" G_GUINT64_FORMAT,
+        proof->n_users, proof->need_bytes, part_name(proof->part), proof->has_bytes);
     if (proof->need_bytes > proof->has_bytes)
         g_string_append_printf(out, "; they must shrink by %" G_GUINT64_FORMAT,
                                proof->need_bytes - proof->has_bytes);
@@ -229,15 +229,16 @@ static void print_tile(const struct place_problem *p, const struct place_result 
                        GString *out) {
     struct place_tile_summary s;
     place_tile_summarise(p, r, tile, &s);
-    g_string_append_printf(out, "tile %u: %s, live peak %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                           " bytes at step ", tile, place_status_name(r->tile_status[tile]),
-                           s.peak_bytes, s.usable_bytes);
+    g_string_append_printf(
+        out, "tile %u: %s, live peak %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " bytes at step ",
+        tile, place_status_name(r->tile_status[tile]), s.peak_bytes, s.usable_bytes);
     print_step(out, s.peak_step);
     if (s.has_map)
-        g_string_append_printf(out, "; free there %" G_GUINT64_FORMAT ", largest span %"
-                               G_GUINT64_FORMAT "; never used %" G_GUINT64_FORMAT ", largest span %"
-                               G_GUINT64_FORMAT, s.peak_free_bytes, s.peak_free_span,
-                               s.never_used_bytes, s.never_used_span);
+        g_string_append_printf(
+            out,
+            "; free there %" G_GUINT64_FORMAT ", largest span %" G_GUINT64_FORMAT
+            "; never used %" G_GUINT64_FORMAT ", largest span %" G_GUINT64_FORMAT,
+            s.peak_free_bytes, s.peak_free_span, s.never_used_bytes, s.never_used_span);
     g_string_append_c(out, '\n');
     print_times(&s, out);
     g_string_append(out, "  largest at the peak:\n");
@@ -252,9 +253,11 @@ void place_report_print(const struct place_problem *p, const struct place_result
                         uint32_t n_tiles, GString *out) {
     uint32_t count[3] = {0};
     for (uint32_t t = 0; t < p->n_tiles; t++) count[r->tile_status[t]]++;
-    g_string_append_printf(out, "%s: %u requests on %u tiles (%u distinct, %u by a constructive "
-                           "order), %" G_GUINT64_FORMAT " steps\n", place_status_name(r->status),
-                           p->n_requests, p->n_tiles, r->n_distinct, r->n_constructive, r->n_steps);
+    g_string_append_printf(out,
+                           "%s: %u requests on %u tiles (%u distinct, %u by a constructive "
+                           "order), %" G_GUINT64_FORMAT " steps\n",
+                           place_status_name(r->status), p->n_requests, p->n_tiles, r->n_distinct,
+                           r->n_constructive, r->n_steps);
     if (r->status != PLACE_SOLVED)
         g_string_append_printf(out, "tiles solved %u, undecided %u, infeasible %u\n", count[0],
                                count[1], count[2]);
@@ -264,10 +267,13 @@ void place_report_print(const struct place_problem *p, const struct place_result
         g_string_append_printf(out, "and %u more tiles that do not fit\n",
                                r->n_proofs - MAX(n_tiles, 1));
     if (count[PLACE_UNDECIDED] != 0)
-        g_string_append_printf(out, "undecided: %u tiles: no constructive order fits, no bound refutes, "
-                               "%s\n", count[PLACE_UNDECIDED],
-                               r->n_proofs != 0 ? "not searched further, since others do not fit"
-                                                : "the exact search spent its steps; more may decide");
+        g_string_append_printf(out,
+                               "undecided: %u tiles: no constructive order fits, no bound refutes, "
+                               "%s\n",
+                               count[PLACE_UNDECIDED],
+                               r->n_proofs != 0
+                                   ? "not searched further, since others do not fit"
+                                   : "the exact search spent its steps; more may decide");
     if (n_tiles == 0) return;
     uint32_t *tile = place_tiles_tightest(p, r);
     for (uint32_t i = 0; i < MIN(n_tiles, p->n_tiles); i++) print_tile(p, r, tile[i], out);

@@ -3,9 +3,9 @@
  * In a canonical map no item can move to a lower start while the others stay. Every feasible tile
  * has one (move items down until nothing moves), so only canonical maps are searched. Items are
  * placed by ascending address. Then an item's start is the lowest one that the items already placed
- * allow ("low"): whatever comes later lies above and cannot have blocked a lower start. What follows:
- *   candidates   only items whose low is at or above the floor (the last address placed). One whose
- *                low is below the floor waits until something blocks its hole; if its whole hole lies
+ * allow ("low"): whatever comes later lies above and cannot have blocked a lower start. What
+ * follows: candidates   only items whose low is at or above the floor (the last address placed).
+ * One whose low is below the floor waits until something blocks its hole; if its whole hole lies
  *                below the floor, nothing can: dead end.
  *   dominance    no candidate at or above the lowest top of any item placed at its low: that item
  *                would fit beneath.
@@ -15,15 +15,15 @@
  *   waiting      an item that waits ends above some item placed later: its possible start rises.
  *   sections     unplaced items that share no time, edge or code rule any more are solved apart.
  * Items with edges or code rules ("not loose") can be blocked by elements of later items: for them
- * waiting and dominance are not used. If an edge joins displaced parts (aliases inside a storage), a
- * later item can lie below by parts; such an item ("crossing") also tries every element boundary.
+ * waiting and dominance are not used. If an edge joins displaced parts (aliases inside a storage),
+ * a later item can lie below by parts; such an item ("crossing") also tries every element boundary.
  *
- * Restarts: the order among equal starts is a static rank; each restart takes the next rank function
- * or the weights that failing sections have given to their items, from the second turn on with
- * (counted, repeatable) random noise. Solvable problems are solved by a lucky order with few steps
- * back, so most restarts are short; every fourth batch is longer, following the Luby sequence, so that
- * one of them is complete in the end. Steps are candidate placements. Cost of a step:
- * items + sections, with a sort of the candidates. */
+ * Restarts: the order among equal starts is a static rank; each restart takes the next rank
+ * function or the weights that failing sections have given to their items, from the second turn on
+ * with (counted, repeatable) random noise. Solvable problems are solved by a lucky order with few
+ * steps back, so most restarts are short; every fourth batch is longer, following the Luby
+ * sequence, so that one of them is complete in the end. Steps are candidate placements. Cost of a
+ * step: items + sections, with a sort of the candidates. */
 #include "place/place_int.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ struct level { /* scratch of one depth of the search */
     uint32_t *rest;
     struct saved_refuted {
         uint32_t item, start;
-    } *refuted;
+    } * refuted;
 };
 
 struct search {
@@ -66,19 +66,20 @@ struct search {
     uint32_t n_fixed, *fixed;           /* items */
     uint32_t n_code, *code;             /* executable items that are not fixed */
     uint32_t n_code_placed;
-    uint32_t n_placed, *placed;         /* stack */
-    uint32_t *queue, *raised;           /* scratch */
-    uint64_t *total[3];                 /* [sections] unplaced bytes: all, standard, interleaved */
-    bool confined[3];                   /* is there any such item */
-    uint32_t *skip;                     /* [sections + 1] union-find of inference */
-    uint32_t *free_first;               /* [sections + 1] ranges minus fixed items */
-    struct span *free;                  /* bytes lo .. hi - 1 */
-    bool one_range;                     /* free[0] is all there is in every section, up to the end */
+    uint32_t n_placed, *placed; /* stack */
+    uint32_t *queue, *raised;   /* scratch */
+    uint64_t *total[3];         /* [sections] unplaced bytes: all, standard, interleaved */
+    bool confined[3];           /* is there any such item */
+    uint32_t *skip;             /* [sections + 1] union-find of inference */
+    uint32_t *free_first;       /* [sections + 1] ranges minus fixed items */
+    struct span *free;          /* bytes lo .. hi - 1 */
+    bool one_range;             /* free[0] is all there is in every section, up to the end */
     struct saved *trail;
     uint32_t n_trail, max_trail;
     struct level *level;
     uint64_t n_steps, limit;
-    const uint32_t *winner; /* of the batch: a lower number than `number` makes this round pointless */
+    const uint32_t
+        *winner; /* of the batch: a lower number than `number` makes this round pointless */
     uint32_t number;
 };
 
@@ -198,7 +199,8 @@ static void trail_undo(struct search *s, uint32_t mark) {
     }
 }
 
-/* Effects of i at p on another unplaced item of its section; false if that one has no start left. */
+/* Effects of i at p on another unplaced item of its section; false if that one has no start left.
+ */
 static bool push_up(struct search *s, uint32_t i, uint32_t p, uint32_t k) {
     const struct tile *t = s->t;
     const struct item *it = &t->item[i], *o = &t->item[k];
@@ -275,7 +277,7 @@ static bool sections_fit(struct search *s, const struct candidate *c, uint32_t n
 
 static bool all_classes_fit(struct search *s, const struct candidate *c, uint32_t n, uint32_t first,
                             uint32_t last) {
-    for (uint32_t class = 0; class < 3; class++)
+    for (uint32_t class = 0; class < 3; class ++)
         if (s->confined[class] && !sections_fit(s, c, n, class, first, last)) return false;
     return true;
 }
@@ -292,8 +294,8 @@ static void insert_candidate(struct candidate *c, uint32_t k, struct candidate x
     c[k] = x;
 }
 
-/* Every item of the component at its lowest start above the floor, sorted; the lowest top. The items
- * come in the order of the level above, so that insertion moves little. */
+/* Every item of the component at its lowest start above the floor, sorted; the lowest top. The
+ * items come in the order of the level above, so that insertion moves little. */
 static uint32_t list_candidates(struct search *s, const uint32_t *items, uint32_t n, uint32_t floor,
                                 struct candidate *c) {
     uint32_t lowest_top = NONE;
@@ -326,8 +328,7 @@ static uint32_t raised_start(const struct search *s, const struct candidate *c, 
 
 static void raise_waiting(struct search *s, struct candidate *c, uint32_t n) {
     for (uint32_t k = 0; k < n; k++)
-        if (c[k].waits && s->plain[c[k].item])
-            s->raised[k] = raised_start(s, c, n, c[k].item);
+        if (c[k].waits && s->plain[c[k].item]) s->raised[k] = raised_start(s, c, n, c[k].item);
     for (uint32_t k = 0; k < n; k++) {
         struct candidate x = c[k];
         if (x.waits && s->plain[x.item]) x.start = s->raised[k];
@@ -536,8 +537,7 @@ static void rank_items(struct search *s, uint32_t round) {
 
 static void search_ranges(struct search *s) {
     const struct tile *t = s->t;
-    struct span *scratch =
-        arena_new_array(s->arena, struct span, PART_MAX_RANGES + s->n_fixed + 1);
+    struct span *scratch = arena_new_array(s->arena, struct span, PART_MAX_RANGES + s->n_fixed + 1);
     s->free_first = arena_new_array(s->arena, uint32_t, t->n_sections + 1);
     s->free = arena_new_array(s->arena, struct span,
                               (size_t)t->n_sections * (PART_MAX_RANGES + s->n_fixed + 1));
@@ -546,8 +546,8 @@ static void search_ranges(struct search *s) {
         memcpy(s->free + s->free_first[u], scratch, n * sizeof *scratch);
         s->free_first[u + 1] = s->free_first[u] + n;
     }
-    s->one_range = t->memory->n_ranges == 1 && s->n_fixed == 0 &&
-                   t->memory->range_end[0] == t->memory->end;
+    s->one_range =
+        t->memory->n_ranges == 1 && s->n_fixed == 0 && t->memory->range_end[0] == t->memory->end;
 }
 
 static void search_adjacency(struct search *s) {
@@ -571,8 +571,8 @@ static struct search *search_new(const struct tile *t) {
     s->arena = a;
     s->t = t;
     s->m = t->memory;
-    uint32_t **arrays[] = {&s->address, &s->low, &s->sky, &s->refuted, &s->rank,
-                           &s->fixed, &s->code, &s->placed, &s->queue, &s->raised};
+    uint32_t **arrays[] = {&s->address, &s->low,  &s->sky,    &s->refuted, &s->rank,
+                           &s->fixed,   &s->code, &s->placed, &s->queue,   &s->raised};
     for (uint32_t i = 0; i < ARRAY_LEN(arrays); i++) *arrays[i] = arena_new_array(a, uint32_t, n);
     s->weight = arena_new_array(a, double, n);
     s->plain = arena_new_array(a, bool, n);
@@ -618,8 +618,8 @@ static uint64_t luby(uint32_t i) {
     }
 }
 
-/* Of a restart, in units: lucky orders need few steps, so three batches of four are short; the fourth
- * grows without limit. */
+/* Of a restart, in units: lucky orders need few steps, so three batches of four are short; the
+ * fourth grows without limit. */
 static uint64_t round_length(uint32_t round) {
     const uint32_t batch = round / MAX_SLOTS;
     return batch % 4 != 3 ? 1 : 2 * luby(batch / 4 + 1);
@@ -633,8 +633,9 @@ static void reset_items(struct search *s, const uint32_t *items, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) s->low[items[k]] = next_start(s, items[k], 0);
 }
 
-/* Restarts run in batches, each in a slot of its own, so that two cores share one hard tile. The first
- * of a batch that decides wins, whatever the others do: the same answer for any number of threads. */
+/* Restarts run in batches, each in a slot of its own, so that two cores share one hard tile. The
+ * first of a batch that decides wins, whatever the others do: the same answer for any number of
+ * threads. */
 struct group {
     const struct tile *t;
     struct search *slot[MAX_SLOTS];

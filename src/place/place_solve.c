@@ -1,10 +1,11 @@
-/* The driver: checks the problem, finds tiles with the same requests, solves each distinct tile once
- * (in parallel, one slot each), copies the answers, lets the independent checker see the whole map.
+/* The driver: checks the problem, finds tiles with the same requests, solves each distinct tile
+ * once (in parallel, one slot each), copies the answers, lets the independent checker see the whole
+ * map.
  *
  * First every distinct tile gets a repair of the previous map, if there is one, a few constructive
- * rounds and the proofs that need no search. If none is infeasible, the open ones get all constructive
- * orders and the exact search, in batches until one fails. If all are solved and there is traffic,
- * every map is improved for it. Budgets are steps (positions tried), never time. */
+ * rounds and the proofs that need no search. If none is infeasible, the open ones get all
+ * constructive orders and the exact search, in batches until one fails. If all are solved and there
+ * is traffic, every map is improved for it. Budgets are steps (positions tried), never time. */
 #include "place/place_int.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ struct answer {
 struct solve {
     const struct place_problem *p;
     const struct place_options *options;
-    uint32_t *pair_first;       /* [n_tiles + 1] */
+    uint32_t *pair_first; /* [n_tiles + 1] */
     uint32_t n_distinct;
     uint32_t *distinct, *class; /* distinct tiles; [n_tiles] number of the tile's class */
     struct answer *answer;      /* [n_distinct] */
@@ -172,8 +173,8 @@ static void solve_first(uint32_t i, uint32_t thread, void *context) {
     const uint32_t tile = s->distinct[i];
     struct answer *a = &s->answer[i];
     struct work w = work_begin(s, tile);
-    bool solved = s->options->previous != NULL &&
-                  repair_solve(w.f, s->options->previous + s->p->first[tile]);
+    bool solved =
+        s->options->previous != NULL && repair_solve(w.f, s->options->previous + s->p->first[tile]);
     a->repaired = solved;
     if (!solved && !s->options->search_only) {
         solved = greedy_solve(w.f, MIN(tile_budget(s), FIRST_ROUNDS * (uint64_t)w.t->n));
@@ -283,11 +284,12 @@ static void check_answer(const struct place_problem *p, const struct place_resul
     char *message = NULL;
     if (place_map_check(p, r->address, &message)) return;
     g_printerr("place: the solver's map violates the problem: %s\n", message);
-    BUG_ON(!"place_map_check");
+    const bool map_keeps_the_constraints = false;
+    BUG_ON(!map_keeps_the_constraints);
 }
 
-struct place_result *place_solve(const struct place_problem *p,
-                                 const struct place_options *options, GError **error) {
+struct place_result *place_solve(const struct place_problem *p, const struct place_options *options,
+                                 GError **error) {
     static const struct place_options none = {0};
     const gint64 start = g_get_monotonic_time();
     if (!place_problem_check(p, error)) return NULL;

@@ -30,12 +30,13 @@ struct traffic {
 
 static uint32_t element_index(const struct place_memory *m, uint32_t a) {
     if (a >= m->interleaved_base) {
-        const uint32_t low =
-            m->interleaved_base == m->base ? 0
-            : m->element_bytes ? ceil_div_u32(m->interleaved_base - m->base, m->element_bytes)
-                               : 1;
+        const uint32_t low = m->interleaved_base == m->base ? 0
+                             : m->element_bytes
+                                 ? ceil_div_u32(m->interleaved_base - m->base, m->element_bytes)
+                                 : 1;
         return low + (m->interleaved_element_bytes
-                          ? (a - m->interleaved_base) / m->interleaved_element_bytes : 0);
+                          ? (a - m->interleaved_base) / m->interleaved_element_bytes
+                          : 0);
     }
     return m->element_bytes ? (a - m->base) / m->element_bytes : 0;
 }
@@ -90,8 +91,7 @@ static uint32_t merge_moves(struct move *m, uint32_t n) {
     uint32_t k = 0;
     for (uint32_t i = 1; i < n; i++) {
         const bool joins = m[i].item == m[k].item && m[i].phase == m[k].phase &&
-                           m[i].receive == m[k].receive &&
-                           m[i].offset == m[k].offset + m[k].bytes;
+                           m[i].receive == m[k].receive && m[i].offset == m[k].offset + m[k].bytes;
         if (joins) m[k].bytes += m[i].bytes;
         else m[++k] = m[i];
     }
@@ -111,8 +111,9 @@ static uint32_t number_phases(struct arena *arena, struct move *m, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         if (i == 0 || phase[i] != phase[k - 1]) phase[k++] = phase[i];
     for (uint32_t i = 0; i < n; i++)
-        m[i].phase = (uint32_t)((uint32_t *)bsearch(&m[i].phase, phase, k, sizeof *phase,
-                                                    compare_u32) - phase);
+        m[i].phase =
+            (uint32_t)((uint32_t *)bsearch(&m[i].phase, phase, k, sizeof *phase, compare_u32) -
+                       phase);
     return k;
 }
 
@@ -130,8 +131,10 @@ static struct traffic *traffic_new(struct fit *f, const struct place_traffic *al
         const uint32_t r = y->request - base;
         BUG_ON(r >= t->n_requests);
         if (y->bytes == 0) continue;
-        x->move[n++] = (struct move){.item = t->item_of[r], .phase = y->phase,
-                                     .offset = t->offset_of[r] + y->offset, .bytes = y->bytes,
+        x->move[n++] = (struct move){.item = t->item_of[r],
+                                     .phase = y->phase,
+                                     .offset = t->offset_of[r] + y->offset,
+                                     .bytes = y->bytes,
                                      .weight = y->weight ? y->weight : 1,
                                      .receive = y->receive != 0};
     }
@@ -253,7 +256,8 @@ static int compare_keys(const void *va, const void *vb) {
     return a->item < b->item ? -1 : a->item > b->item;
 }
 
-static struct traffic_key traffic_key(const struct traffic *x, uint32_t i, enum traffic_order order) {
+static struct traffic_key traffic_key(const struct traffic *x, uint32_t i,
+                                      enum traffic_order order) {
     const struct item *it = &x->f->tile->item[i];
     const double life = it->last - it->first + 1;
     struct traffic_key k = {.item = i, .major = life, .minor = it->size};

@@ -1,5 +1,5 @@
-/* Exchange-aware placement confirmed by the exact scheduler: the buffers of a broadcast phase confined
- * to six interleaved elements, where a plain map makes sends wait for receives. */
+/* Exchange-aware placement confirmed by the exact scheduler: the buffers of a broadcast phase
+ * confined to six interleaved elements, where a plain map makes sends wait for receives. */
 #include "../place_exchange.h"
 
 static uint32_t horizon_of(const struct exch_problem *x) {
@@ -46,17 +46,18 @@ static void test_small(void) {
     const struct place_memory m = place_memory_c600(false);
     struct place_builder *b = place_builder_new(1, &m);
     const uint32_t name = place_builder_name(b, "x");
-    const struct place_request q = {.bytes = 5000, .align = 8, .name = name,
-                                    .memory_class = PLACE_INTERLEAVED};
+    const struct place_request q = {
+        .bytes = 5000, .align = 8, .name = name, .memory_class = PLACE_INTERLEAVED};
     const uint32_t root = place_builder_add(b, 0, &q);
-    const struct place_request view = {.bytes = 100, .flags = PLACE_ALIAS, .alias = root,
-                                       .displacement = 4000, .name = name};
+    const struct place_request view = {
+        .bytes = 100, .flags = PLACE_ALIAS, .alias = root, .displacement = 4000, .name = name};
     place_builder_add(b, 0, &view);
     place_builder_add(b, 0, &q);
     struct place_problem *p = place_builder_finish(b, NULL);
     const uint32_t first[] = {0, 2};
     const struct place_traffic_item item[] = {
-        {.phase = 9, .request = 1, .bytes = 100}, {.phase = 9, .request = 2, .bytes = 5000, .receive = 1}};
+        {.phase = 9, .request = 1, .bytes = 100},
+        {.phase = 9, .request = 2, .bytes = 5000, .receive = 1}};
     const struct place_traffic traffic = {1, 2, first, item};
     struct place_result *plain = place_solve(p, NULL, NULL);
     g_assert_cmpfloat(place_traffic_score(p, &traffic, plain->address), ==, 100.0 * 5000);

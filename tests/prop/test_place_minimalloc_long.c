@@ -2,8 +2,8 @@
 #include "place/place.h"
 
 static void test_solved(const void *data) {
-    char *path = g_strdup_printf("%s/tests/data/minimalloc/%s.1048576.csv",
-                                 g_getenv("IPU_SOURCE"), (const char *)data);
+    char *path = g_strdup_printf("%s/tests/data/minimalloc/%s.1048576.csv", g_getenv("IPU_SOURCE"),
+                                 (const char *)data);
     GError *error = NULL;
     struct place_problem *p = place_csv_read(path, 1048576, &error);
     g_assert_no_error(error);

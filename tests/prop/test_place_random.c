@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* --- The exhaustive solver: every address of every storage, pruned only by pairs already placed. --- */
+/* --- The exhaustive solver: every address of every storage, pruned only by pairs already placed.
+ * --- */
 
 struct naive {
     const struct place_problem *p;
@@ -268,7 +269,8 @@ static void test_repair(void) {
         p->request[root].bytes += 64;
         p->request[root].stride = 0;
         struct place_result *grown = place_solve(p, &keep, NULL);
-        struct place_result *afresh = place_solve(p, &(struct place_options){.max_steps = 20000}, NULL);
+        struct place_result *afresh =
+            place_solve(p, &(struct place_options){.max_steps = 20000}, NULL);
         if (afresh != NULL && afresh->status == PLACE_SOLVED) {
             g_assert_cmpint(grown->status, ==, PLACE_SOLVED);
             g_assert_true(place_map_check(p, grown->address, NULL));

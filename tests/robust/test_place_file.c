@@ -49,7 +49,8 @@ static void write_bytes(const char *path, const char *data, gsize size) {
     g_assert_true(g_file_set_contents(path, data, (gssize)size, NULL));
 }
 
-/* A reader may accept a file only if it is a sound problem (unused bytes of the database differ). */
+/* A reader may accept a file only if it is a sound problem (unused bytes of the database differ).
+ */
 static bool try_read(const char *path) {
     GError *error = NULL;
     uint32_t *address = NULL;

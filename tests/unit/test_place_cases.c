@@ -1,14 +1,14 @@
 /* Placement cases known from practice, rebuilt as problems: sequences that fit only if long-lived
- * requests go first, requests that can never fit, spans that are too short although the sum suffices;
- * and the public MiniMalloc problems at their capacity and one byte below. */
+ * requests go first, requests that can never fit, spans that are too short although the sum
+ * suffices; and the public MiniMalloc problems at their capacity and one byte below. */
 #include "place/place.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static struct place_memory plain_memory(uint32_t bytes) {
-    return (struct place_memory){.end = bytes, .interleaved_base = bytes, .n_ranges = 1,
-                                 .range_end = {bytes}};
+    return (struct place_memory){
+        .end = bytes, .interleaved_base = bytes, .n_ranges = 1, .range_end = {bytes}};
 }
 
 static uint32_t add(struct place_builder *b, const char *name, struct place_request r) {
@@ -46,17 +46,24 @@ static struct place_problem *sequence_problem(uint64_t seed, uint32_t last_step,
 #define R(n) ((uint32_t)(rand_u64(seed, 5, k++) % (n)))
     for (uint32_t i = 0; i + 2 < N_REQUESTS; i++) {
         const uint32_t first = R(N_STEPS);
-        struct place_request r = {.bytes = 8 + 8 * R(i % 6 == 0 ? 9000 : 900), .align = 8,
-                                  .first_step = first, .last_step = first + R(5)};
+        struct place_request r = {.bytes = 8 + 8 * R(i % 6 == 0 ? 9000 : 900),
+                                  .align = 8,
+                                  .first_step = first,
+                                  .last_step = first + R(5)};
         if (i % 10 == 0) r.last_step = PLACE_STEP_END, r.bytes = 8 + 8 * R(2000);
         add(b, "value", r);
     }
-    add(b, "qkv weights", (struct place_request){.bytes = 3072, .n_blocks = 27, .align = 32,
-                                                 .first_step = 20, .last_step = PLACE_STEP_END,
-                                                 .kind = PLACE_PARAMETER});
+    add(b, "qkv weights",
+        (struct place_request){.bytes = 3072,
+                               .n_blocks = 27,
+                               .align = 32,
+                               .first_step = 20,
+                               .last_step = PLACE_STEP_END,
+                               .kind = PLACE_PARAMETER});
     if (last_bytes != 0)
-        add(b, "peak", (struct place_request){.bytes = last_bytes, .first_step = last_step,
-                                              .last_step = last_step});
+        add(b, "peak",
+            (struct place_request){
+                .bytes = last_bytes, .first_step = last_step, .last_step = last_step});
     return place_builder_finish(b, NULL);
 }
 
@@ -145,13 +152,16 @@ static void test_never_fits(void) {
     uint32_t sum = 0;
     for (uint32_t i = 0; sum < 515200; i++) {
         const uint32_t bytes = MIN(515200 - sum, 800 + 64 * (i % 61));
-        add(b, "late cast", (struct place_request){.bytes = bytes, .first_step = 30 - i % 30,
-                                                   .last_step = 30 + i % 40});
+        add(b, "late cast",
+            (struct place_request){
+                .bytes = bytes, .first_step = 30 - i % 30, .last_step = 30 + i % 40});
         sum += bytes;
     }
     for (uint32_t i = 0; i < 40; i++)
-        add(b, "other", (struct place_request){.bytes = 20000, .first_step = i + (i >= 20 ? 60 : 0),
-                                               .last_step = i + (i >= 20 ? 60 : 0)});
+        add(b, "other",
+            (struct place_request){.bytes = 20000,
+                                   .first_step = i + (i >= 20 ? 60 : 0),
+                                   .last_step = i + (i >= 20 ? 60 : 0)});
     struct place_problem *p = place_builder_finish(b, NULL);
     struct place_result *r = solve(p);
     g_assert_cmpint(r->status, ==, PLACE_INFEASIBLE);
@@ -187,22 +197,27 @@ static struct place_result *solve_holes(const struct hole *hole, uint32_t n, uin
             const uint32_t lo = part == 0 ? at : MAX(at, TARGET_DATA_BASE);
             const uint32_t hi = part == 0 ? MIN(to, TARGET_COMPLETION_WORD) : to;
             if (lo < hi)
-                add(b, "resident", (struct place_request){.bytes = hi - lo, .address = lo,
-                                                          .flags = PLACE_FIXED,
-                                                          .last_step = PLACE_STEP_END});
+                add(b, "resident",
+                    (struct place_request){.bytes = hi - lo,
+                                           .address = lo,
+                                           .flags = PLACE_FIXED,
+                                           .last_step = PLACE_STEP_END});
         }
         if (k < n) at = hole[k].base + hole[k].bytes;
     }
-    add(b, "sequence", (struct place_request){.bytes = block_bytes, .n_blocks = blocks,
-                                              .last_step = PLACE_STEP_END,
-                                              .flags = PLACE_NO_HOST_WINDOW});
+    add(b, "sequence",
+        (struct place_request){.bytes = block_bytes,
+                               .n_blocks = blocks,
+                               .last_step = PLACE_STEP_END,
+                               .flags = PLACE_NO_HOST_WINDOW});
     *ret = place_builder_finish(b, NULL);
     return solve(*ret);
 }
 
 static void test_short_spans(void) {
     /* 83,632 bytes in three spans, 3,576 more in the host window: no room for 27 x 3,072. */
-    const struct hole qkv[] = {{0x54000, 3576}, {0x5d000, 8456}, {0x81000, 32768}, {0x90000, 42408}};
+    const struct hole qkv[] = {
+        {0x54000, 3576}, {0x5d000, 8456}, {0x81000, 32768}, {0x90000, 42408}};
     struct place_problem *p;
     struct place_result *r = solve_holes(qkv, 4, 27, 3072, &p);
     g_assert_cmpint(r->status, ==, PLACE_INFEASIBLE);
@@ -237,12 +252,14 @@ static void test_straddling_elements(void) {
     for (uint32_t shift = 0; shift <= 0x1000; shift += 0x1000) {
         const struct place_memory m = place_memory_c600(true);
         struct place_builder *b = place_builder_new(1, &m);
-        const uint32_t s = add(b, "sent", (struct place_request){.bytes = 4148 * 4,
-                                                                 .address = 0x80000 + shift,
-                                                                 .flags = PLACE_FIXED});
-        const uint32_t x = add(b, "received", (struct place_request){.bytes = 4148 * 4,
-                                                                     .address = 0x87d40 + shift,
-                                                                     .flags = PLACE_FIXED});
+        const uint32_t s =
+            add(b, "sent",
+                (struct place_request){
+                    .bytes = 4148 * 4, .address = 0x80000 + shift, .flags = PLACE_FIXED});
+        const uint32_t x =
+            add(b, "received",
+                (struct place_request){
+                    .bytes = 4148 * 4, .address = 0x87d40 + shift, .flags = PLACE_FIXED});
         place_builder_separate(b, s, x);
         struct place_problem *p = place_builder_finish(b, NULL);
         GError *error = NULL;
@@ -257,12 +274,15 @@ static void test_straddling_elements(void) {
 static void test_separation(void) {
     const struct place_memory m = place_memory_c600(false);
     struct place_builder *b = place_builder_new(1, &m);
-    const uint32_t left = add(b, "left", (struct place_request){.bytes = 70000, .tail_bytes = 24,
-                                                                .align = 32});
-    const uint32_t out = add(b, "output", (struct place_request){
-        .bytes = 40000, .tail_bytes = 56, .align = 32, .memory_class = PLACE_INTERLEAVED});
-    add(b, "rows", (struct place_request){.bytes = 20000, .align = 8, .flags = PLACE_EXECUTABLE,
-                                          .last_step = PLACE_STEP_END});
+    const uint32_t left =
+        add(b, "left", (struct place_request){.bytes = 70000, .tail_bytes = 24, .align = 32});
+    const uint32_t out =
+        add(b, "output",
+            (struct place_request){
+                .bytes = 40000, .tail_bytes = 56, .align = 32, .memory_class = PLACE_INTERLEAVED});
+    add(b, "rows",
+        (struct place_request){
+            .bytes = 20000, .align = 8, .flags = PLACE_EXECUTABLE, .last_step = PLACE_STEP_END});
     add(b, "descriptor", (struct place_request){.bytes = 2516, .flags = PLACE_NEAR_CODE});
     place_builder_separate(b, left, out);
     struct place_problem *p = place_builder_finish(b, NULL);
@@ -277,8 +297,8 @@ static void test_separation(void) {
     b = place_builder_new(1, &m);
     uint32_t h[14];
     for (uint32_t i = 0; i < 14; i++)
-        h[i] = add(b, "apart", (struct place_request){.bytes = 100,
-                                                      .memory_class = PLACE_INTERLEAVED});
+        h[i] = add(b, "apart",
+                   (struct place_request){.bytes = 100, .memory_class = PLACE_INTERLEAVED});
     for (uint32_t i = 0; i < 14; i++)
         for (uint32_t k = 0; k < i; k++) place_builder_separate(b, h[k], h[i]);
     p = place_builder_finish(b, NULL);
@@ -298,8 +318,12 @@ static void test_lifetimes(void) {
     const struct {
         bool carried;
         uint32_t from, to, want_from, want_to;
-    } rows[] = {{false, 12, 15, 12, 15}, {true, 12, 15, 10, 20}, {false, 3, 12, 3, 20},
-                {false, 19, 45, 10, 50}, {false, 21, 39, 21, 39}, {true, 21, 39, 21, 39},
+    } rows[] = {{false, 12, 15, 12, 15},
+                {true, 12, 15, 10, 20},
+                {false, 3, 12, 3, 20},
+                {false, 19, 45, 10, 50},
+                {false, 21, 39, 21, 39},
+                {true, 21, 39, 21, 39},
                 {false, 0, PLACE_STEP_END, 0, PLACE_STEP_END}};
     for (uint32_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint32_t from = rows[i].from, to = rows[i].to;
@@ -321,7 +345,8 @@ static void test_sequences(void) {
 }
 
 /* The public problems: one byte below the capacity is refuted by the live peak where that is the
- * capacity (A, E, G, I, K; C needs less); A, C and E are solved here, all of them in bench/place.sh. */
+ * capacity (A, E, G, I, K; C needs less); A, C and E are solved here, all of them in
+ * bench/place.sh. */
 static void test_minimalloc(void) {
     static const char *const names[] = {"A", "C", "E", "G", "I", "K"};
     for (uint32_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -33,10 +33,12 @@ enum { FIXED = PLACE_FIXED, ALIAS = PLACE_ALIAS, LIVE = 9 };
 
 static void test_fixed(void) {
     add((struct place_request){.flags = FIXED, .address = 0x90000, .last_step = LIVE});
-    add((struct place_request){.flags = FIXED, .address = 0x9003c, .first_step = 5, .last_step = 12});
+    add((struct place_request){
+        .flags = FIXED, .address = 0x9003c, .first_step = 5, .last_step = 12});
     expect(DIAG_PLACE_FIXED_OVERLAP);
     add((struct place_request){.flags = FIXED, .address = 0x90000, .last_step = LIVE});
-    add((struct place_request){.flags = FIXED, .address = 0x9003c, .first_step = 10, .last_step = 12});
+    add((struct place_request){
+        .flags = FIXED, .address = 0x9003c, .first_step = 10, .last_step = 12});
     expect(0);
     add((struct place_request){.flags = FIXED, .address = 0x90004, .align = 32});
     expect(DIAG_PLACE_ALIGN_FIXED);
@@ -44,8 +46,8 @@ static void test_fixed(void) {
     expect(DIAG_PLACE_FIXED_OUTSIDE);
     add((struct place_request){.flags = FIXED, .address = 0x7ffe0, .memory_class = PLACE_STANDARD});
     expect(DIAG_PLACE_FIXED_OUTSIDE);
-    add((struct place_request){.flags = FIXED, .address = 0x7ffe0,
-                               .memory_class = PLACE_INTERLEAVED});
+    add((struct place_request){
+        .flags = FIXED, .address = 0x7ffe0, .memory_class = PLACE_INTERLEAVED});
     expect(DIAG_PLACE_FIXED_OUTSIDE);
     add((struct place_request){.flags = FIXED | PLACE_NO_HOST_WINDOW, .address = 0x4fff0});
     expect(DIAG_PLACE_FIXED_OUTSIDE);
@@ -96,7 +98,8 @@ static void test_separation(void) {
     place_builder_separate(b, 0, 1);
     expect(DIAG_PLACE_SEPARATE_SELF);
     add((struct place_request){.flags = FIXED, .address = 0x80000});
-    add((struct place_request){.flags = FIXED, .address = 0x87000, .first_step = 3, .last_step = 3});
+    add((struct place_request){
+        .flags = FIXED, .address = 0x87000, .first_step = 3, .last_step = 3});
     place_builder_separate(b, 0, 1);
     expect(DIAG_PLACE_FIXED_ELEMENT);
     add((struct place_request){.flags = FIXED, .address = 0x80000});
