@@ -316,10 +316,10 @@ static const struct greedy_set {
     int8_t tier; /* 0 none, 1 ordinary first, -1 paired first */
 } greedy_sets[] = {
     {{50, 0.25f, 0.0f, 0.5f, 4, 0.3f, true, NULL}, 0},
-    {{0, 0.02f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 1},
     {{100, 0.25f, 0.1f, 0.3f, 4, 0.3f, true, NULL}, 0},
-    {{0, 0.05f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 0},
     {{100, 0.5f, 0.0f, 0.3f, 4, 0.3f, true, NULL}, 0},
+    {{0, 0.02f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 1},
+    {{0, 0.05f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 0},
     {{0, 0.01f, 0.1f, 0.1f, 4, 0.1f, true, NULL}, 0},
     {{25, 0.25f, 0.0f, 1.0f, 4, 0.3f, true, NULL}, 0},
     {{0, 0.25f, 0.1f, 1.0f, 4, 1.0f, true, NULL}, 1},
@@ -398,9 +398,11 @@ static void try_all(struct search *k, enum exch_width width, const uint16_t *pie
     if (a.dense) try_dense(&a, sets_for(k));
     if (!a.dense || (a.m->n < 40000 && time_left(k, 0))) try_static(&a);
     if (a.m->n_rec > a.m->n && a.repairable)
-        try_greedy(&a, k->o->effort == EXCH_EFFORT_NORMAL ? 3 : sets_for(k));
+        try_greedy(&a, k->o->effort == EXCH_EFFORT_NORMAL ? (pieces != NULL ? 3 : 2) : sets_for(k));
     const uint64_t left = k->budget > k->used ? k->budget - k->used : 0;
-    const uint64_t share = MIN(left, k->budget / 4);
+    const bool many = a.m->n_rec > 60000;
+    /* Moves pay where a generation is short; with many endpoints other orders pay more. */
+    const uint64_t share = MIN(left, many && k->o->effort != EXCH_EFFORT_BEST ? 0 : k->budget / 4);
     if (a.m->n < 200000 && share > 4 * (uint64_t)a.m->n) try_repair(&a, share);
     attempt_end(&a);
 }
@@ -469,7 +471,7 @@ static void try_pieces(struct search *k, enum exch_width width) {
     const uint32_t unicast[] = {150, 100, 64}, multicast[] = {q, 2 * q, q / 2 + q % 2};
     const bool many = k->p->n_recipients > k->p->n_transfers;
     for (uint32_t i = 0; i < 3 && time_left(k, 0) && ratio(k) > 1.02; i++) {
-        if (i > 0 && k->o->effort != EXCH_EFFORT_BEST) return;
+        if (i > (many ? 1 : 0) && k->o->effort != EXCH_EFFORT_BEST) return;
         if (cut(k, many ? multicast[i] : unicast[i])) try_all(k, width, k->pieces);
     }
 }
