@@ -398,7 +398,7 @@ static void try_all(struct search *k, enum exch_width width, const uint16_t *pie
     if (a.dense) try_dense(&a, sets_for(k));
     if (!a.dense || (a.m->n < 40000 && time_left(k, 0))) try_static(&a);
     if (a.m->n_rec > a.m->n && a.repairable)
-        try_greedy(&a, k->o->effort == EXCH_EFFORT_NORMAL ? (pieces != NULL ? 3 : 2) : sets_for(k));
+        try_greedy(&a, k->o->effort == EXCH_EFFORT_NORMAL ? (pieces != NULL ? 3 : 4) : sets_for(k));
     const uint64_t left = k->budget > k->used ? k->budget - k->used : 0;
     const bool many = a.m->n_rec > 60000;
     /* Moves pay where a generation is short; with many endpoints other orders pay more. */
