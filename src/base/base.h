@@ -107,7 +107,8 @@ void par_for(uint32_t n, par_body *body, void *context);
 /* Reads a whole regular file; the result is g_free'd. Fails above max_bytes (0 = 4 GiB). */
 bool file_read(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *ret_size,
                GError **error);
-/* Writes to a temporary name in the same folder, syncs, renames: old file or new, never half. */
+/* Writes to a temporary name in the same folder, syncs, renames: old file or new, never half. Links,
+ * devices and pipes are refused, a rename would replace them. */
 bool file_write_atomic(const char *path, const void *data, size_t size, GError **error);
 
 /* --- Random numbers that can be made slice by slice. --- */

@@ -68,7 +68,17 @@ static bool write_all(int fd, const uint8_t *data, size_t size) {
     return fsync(fd) == 0;
 }
 
+/* Renaming would replace a device or a pipe, or a link instead of its target. */
+static bool replaceable(const char *path, GError **error) {
+    struct stat st;
+    if (lstat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) return true;
+    if (S_ISLNK(st.st_mode)) diag_set(error, FILE_LINK, path);
+    else diag_set(error, FILE_NOT_REGULAR, path);
+    return false;
+}
+
 bool file_write_atomic(const char *path, const void *data, size_t size, GError **error) {
+    if (!replaceable(path, error)) return false;
     char *temp = g_strdup_printf("%s.tmp.%ld", path, (long)getpid());
     const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     bool ok = fd >= 0 && write_all(fd, data, size);

@@ -2,6 +2,8 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void test_base_arena(void) {
     struct arena *a = arena_new();
@@ -69,6 +71,32 @@ static void test_base_file(void) {
     g_free(dir);
 }
 
+/* A rename over a device, a pipe or a link would replace it. */
+static void test_base_file_special(void) {
+    char *dir = g_dir_make_tmp("ipu-base-XXXXXX", NULL);
+    char *pipe_path = g_build_filename(dir, "pipe", NULL), *link = g_build_filename(dir, "link", NULL);
+    GError *error = NULL;
+    struct stat st;
+    g_assert_cmpint(mkfifo(pipe_path, 0600), ==, 0);
+    g_assert_false(file_write_atomic(pipe_path, "abc", 3, &error));
+    g_assert_error(error, diag_quark(), DIAG_FILE_NOT_REGULAR);
+    g_clear_error(&error);
+    g_assert_cmpint(lstat(pipe_path, &st), ==, 0);
+    g_assert_true(S_ISFIFO(st.st_mode));
+    g_assert_cmpint(symlink(pipe_path, link), ==, 0);
+    g_assert_false(file_write_atomic(link, "abc", 3, &error));
+    g_assert_error(error, diag_quark(), DIAG_FILE_LINK);
+    g_clear_error(&error);
+    g_assert_cmpint(lstat(link, &st), ==, 0);
+    g_assert_true(S_ISLNK(st.st_mode));
+    g_unlink(link);
+    g_unlink(pipe_path);
+    g_rmdir(dir);
+    g_free(link);
+    g_free(pipe_path);
+    g_free(dir);
+}
+
 /* Values fixed once: any change of the generator changes every random model. */
 static void test_base_rand(void) {
     uint32_t crc = ~0u;
@@ -96,6 +124,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/base/tileset", test_base_tileset);
     g_test_add_func("/base/par", test_base_par);
     g_test_add_func("/base/file", test_base_file);
+    g_test_add_func("/base/file_special", test_base_file_special);
     g_test_add_func("/base/rand", test_base_rand);
     return g_test_run();
 }
