@@ -275,21 +275,46 @@ static bool check_names(const struct graph *g, GError **error) {
     return ok;
 }
 
+static bool check_sizes(const struct graph *g, GError **error) {
+    for (uint32_t i = 0; i < g->n_values; i++) {
+        const struct graph_shape *s = &g->values[i].shape;
+        uint64_t n = 1;
+        for (uint32_t k = 0; k < s->n_dims && n <= GRAPH_MAX_ELEMENTS; k++) n *= s->dim[k];
+        if (n <= GRAPH_MAX_ELEMENTS) continue;
+        diag_set(error, GRAPH_TOO_LARGE, g->values[i].name, (unsigned)GRAPH_MAX_ELEMENTS);
+        return false;
+    }
+    return true;
+}
+
+static bool check_outputs(const struct check *c) {
+    const struct graph *g = c->g;
+    if (g->n_outputs == 0) {
+        diag_set(c->error, GRAPH_NO_OUTPUT, g->name);
+        return false;
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const uint32_t value = g->outputs[i].value;
+        if (value >= g->n_values || !c->defined[value]) {
+            diag_set(c->error, GRAPH_OUTPUT, i);
+            return false;
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (g->outputs[k].value != value) continue;
+            diag_set(c->error, GRAPH_OUTPUT_TWICE, g->values[value].name);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool graph_verify(const struct graph *g, GError **error) {
-    if (!check_names(g, error)) return false;
+    if (!check_names(g, error) || !check_sizes(g, error)) return false;
     struct arena *scratch = arena_new();
     struct check c = {g, arena_new_array(scratch, bool, g->n_values + 1), error};
     for (uint32_t i = 0; i < g->n_values; i++)
         c.defined[i] = g->values[i].kind == GRAPH_INPUT || g->values[i].kind == GRAPH_PARAMETER;
-    bool ok = check_block(&c, 0, false);
-    for (uint32_t i = 0; ok && i < g->n_outputs; i++) {
-        ok = g->outputs[i].value < g->n_values && c.defined[g->outputs[i].value];
-        if (!ok) diag_set(error, GRAPH_OUTPUT, i);
-    }
-    if (ok && g->n_outputs == 0) {
-        diag_set(error, GRAPH_NO_OUTPUT, g->name);
-        ok = false;
-    }
+    const bool ok = check_block(&c, 0, false) && check_outputs(&c);
     arena_free(scratch);
     return ok;
 }

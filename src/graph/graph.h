@@ -17,6 +17,7 @@
 #include "base/base.h"
 
 enum { GRAPH_MAX_DIMS = 6, GRAPH_NONE = 0xffffffff };
+enum { GRAPH_MAX_ELEMENTS = 1 << 30 }; /* of one value; far above the SRAM of one device */
 
 struct graph_shape {
     uint32_t n_dims;

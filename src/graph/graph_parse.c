@@ -4,13 +4,14 @@
 #include "graph/graph.h"
 #include "graph/graph_names.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { TOKEN_MAX = 128, LIST_MAX = 64 };
 
 struct parser {
     const char *file, *p;
-    uint32_t line;
+    uint32_t line, statement; /* of the token; of the statement's first word */
     char token[TOKEN_MAX]; /* "" at the end */
     struct graph *g;
     GHashTable *names; /* name -> value + 1 */
@@ -19,11 +20,17 @@ struct parser {
 
 static bool fail(struct parser *s, const char *what) {
     if (s->error && *s->error) { /* a builder's message: put the place in front */
-        g_prefix_error(s->error, "%s:%u: ", s->file, s->line);
+        g_prefix_error(s->error, "%s:%u: ", s->file, s->statement);
         return false;
     }
     diag_set(s->error, GRAPH_SYNTAX, s->file, s->line, what,
              s->token[0] ? s->token : "end of file");
+    return false;
+}
+
+/* What is wrong was read before the token at hand. */
+static bool fail_name(struct parser *s, const char *what, const char *name) {
+    diag_set(s->error, GRAPH_SYNTAX, s->file, s->statement, what, name);
     return false;
 }
 
@@ -74,7 +81,21 @@ static bool read_u32(struct parser *s, uint32_t *ret) {
 static bool read_real(struct parser *s, double *ret) {
     char *end;
     *ret = g_ascii_strtod(s->token, &end);
-    if (end == s->token || *end) return fail(s, "expected a number");
+    if (end == s->token || *end || !isfinite(*ret)) return fail(s, "expected a number");
+    next(s);
+    return true;
+}
+
+static bool read_limit(struct parser *s, double *ret) {
+    if (s->token[0] == '-') return fail(s, "expected a number of at least 0");
+    return read_real(s, ret);
+}
+
+static bool read_integer(struct parser *s, int32_t *ret) {
+    gint64 v;
+    if (!g_ascii_string_to_signed(s->token, 10, G_MININT32, G_MAXINT32, &v, NULL))
+        return fail(s, "expected a whole number");
+    *ret = (int32_t)v;
     next(s);
     return true;
 }
@@ -120,7 +141,7 @@ static bool read_value(struct parser *s, uint32_t *ret) {
 
 static bool define(struct parser *s, uint32_t value) {
     const char *name = s->g->values[value].name;
-    if (g_hash_table_contains(s->names, name)) return fail(s, "the name is used twice");
+    if (g_hash_table_contains(s->names, name)) return fail_name(s, "the name is used twice", name);
     g_hash_table_insert(s->names, (char *)name, GUINT_TO_POINTER(value + 1));
     return true;
 }
@@ -143,7 +164,7 @@ static bool parse_source(struct parser *s, const char *name, bool input) {
 
 #define READ_FLAG(field)    a->field = 1, ok = true
 #define READ_COUNT(field)   ok = read_u32(s, &a->field)
-#define READ_INTEGER(field) ok = read_real(s, &real), a->field = (int32_t)real
+#define READ_INTEGER(field) ok = read_integer(s, &a->field)
 #define READ_REAL(field)    ok = read_real(s, &real), a->field = (float)real
 #define READ_FORM(field)    ok = read_word(s, GRAPH_FORM_TEXT, 2, &word), a->field = (uint8_t)word
 #define READ_FORMAT(field)  ok = read_word(s, GRAPH_FORMAT_TEXT, 4, &word), a->field = word
@@ -184,7 +205,7 @@ static bool parse_plain(struct parser *s, uint32_t kind, const char *name) {
         struct graph_shape shape;
         if (!read_shape(s, &shape)) return false;
         if (!graph_shape_equal(&shape, &s->g->values[v].shape))
-            return fail(s, "the written shape is not the one that the operands give");
+            return fail_name(s, "the written shape is not the one that the operands give", name);
     }
     return define(s, v);
 }
@@ -289,11 +310,11 @@ static bool parse_output(struct parser *s) {
         if (accept(s, "exact")) {
             o.exact = true;
         } else if (accept(s, "atol")) {
-            if (!read_real(s, &o.atol)) return false;
+            if (!read_limit(s, &o.atol)) return false;
         } else if (accept(s, "rtol")) {
-            if (!read_real(s, &o.rtol)) return false;
+            if (!read_limit(s, &o.rtol)) return false;
         } else if (accept(s, "rms")) {
-            if (!read_real(s, &o.rms)) return false;
+            if (!read_limit(s, &o.rms)) return false;
         } else {
             break;
         }
@@ -303,6 +324,7 @@ static bool parse_output(struct parser *s) {
 }
 
 static bool parse_statement(struct parser *s) {
+    s->statement = s->line;
     if (s->token[0] == '%') return parse_definition(s);
     if (accept(s, "output")) return parse_output(s);
     return fail(s, "expected a definition or an output");

@@ -78,6 +78,22 @@ static void test_errors(void) {
     expect_error("graph a\n%x = input [2]\n%y = frobnicate %x\n", DIAG_GRAPH_SYNTAX, "unknown");
     expect_error("graph a\n%x = input [2]\n%y = slice %x axis 0 start 1 width 2\n",
                  DIAG_GRAPH_SHAPE, "window");
+    expect_error("graph a\n%x = input [2]\n%y = gelu %x : [3]\noutput %y\n", DIAG_GRAPH_SYNTAX,
+                 "f:3: the written shape is not the one that the operands give, found y");
+    expect_error("graph a\n%x = input [2, 3]\n%w = parameter [4, 5]\n%y = gemm %x, %w\noutput %y",
+                 DIAG_GRAPH_SHAPE, "f:4: ");
+    expect_error("graph a\n%x = input [2]\n%y = gelu %x\noutput %y\noutput %y\n",
+                 DIAG_GRAPH_OUTPUT_TWICE, "y is an output twice");
+    expect_error("graph a\n%x = input [4294967295, 4294967295, 4294967295, 4294967295]\n"
+                 "%y = gelu %x\noutput %y\n", DIAG_GRAPH_TOO_LARGE, "value x");
+    expect_error("graph a\n%x = input [65536, 65536, 65536]\n%y = gelu %x\noutput %y\n",
+                 DIAG_GRAPH_TOO_LARGE, "value x");
+    expect_error("graph a\n%x = input [2] fill normal nan 0\n", DIAG_GRAPH_SYNTAX, "a number");
+    expect_error("graph a\n%x = input [2] fill normal 1e999 0\n", DIAG_GRAPH_SYNTAX, "a number");
+    expect_error("graph a\n%x = input [2]\n%y = gelu %x\noutput %y atol -1\n", DIAG_GRAPH_SYNTAX,
+                 "at least 0");
+    expect_error("graph a\n%x = input [2]\n%y = gelu %x\noutput %y rtol nan\n", DIAG_GRAPH_SYNTAX,
+                 "a number");
     expect_error("", DIAG_GRAPH_SYNTAX, "graph NAME");
     GError *error = NULL;
     struct graph_workload_options o;
