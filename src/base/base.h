@@ -111,6 +111,12 @@ bool file_read(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *r
  * devices and pipes are refused, a rename would replace them. */
 bool file_write_atomic(const char *path, const void *data, size_t size, GError **error);
 
+/* --- JSON. --- */
+
+/* Appends `s` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD, and the result
+ * may stand inside a script element of a page. */
+void json_string(const char *s, GString *out);
+
 /* --- Random numbers that can be made slice by slice. --- */
 
 /* Counter based: a 64-bit value for (seed, stream, index); splitmix64 finaliser over the three,

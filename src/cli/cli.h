@@ -30,4 +30,11 @@ bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const cha
 /* Prints `ipu-stack VERB: message (E123)`, frees the error and returns CLI_WRONG_INPUT. */
 int cli_fail(const char *verb, GError *error);
 
+/* A number given for an option must be least..most. */
+bool cli_number_check(const char *option, gint64 v, gint64 least, gint64 most, GError **error);
+
+enum { CLI_MAX_THREADS = 1024 };
+/* Checks the number given with --threads and sets it; 0 = one per core. */
+bool cli_threads_set(gint threads, GError **error);
+
 #endif

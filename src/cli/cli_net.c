@@ -1,4 +1,5 @@
 /* Networks on the command line: options, random contents, and the straight line to a package. */
+#include "cli/cli.h"
 #include "cli/cli_net.h"
 
 #include "lower/lower.h"
@@ -64,19 +65,12 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
     return all;
 }
 
-static bool check_number(const char *option, gint64 v, gint64 least, gint64 most, GError **error) {
-    if (v >= least && v <= most) return true;
-    diag_set(error, CLI_NUMBER, option, (gint64)v, least, most);
-    return false;
-}
-
 static bool check_numbers(const struct cli_net *n, GError **error) {
     const struct {
         const char *option;
         gint64 v, least, most;
     } c[] = {
         {"--tiles", n->tiles, 1, TARGET_N_TILES},
-        {"--threads", n->threads, 0, 1024},
         {"--mlp-batch", n->mlp_batch, 0, 1 << 20},
         {"--mlp-tokens", n->mlp_tokens, 0, 1 << 24},
         {"--mlp-dim", n->mlp_dim, 0, 1 << 24},
@@ -95,7 +89,7 @@ static bool check_numbers(const struct cli_net *n, GError **error) {
         {"--exchange-schedule-finalists", n->finalists, 1, 1000},
     };
     for (size_t i = 0; i < ARRAY_LEN(c); i++)
-        if (!check_number(c[i].option, c[i].v, c[i].least, c[i].most, error)) return false;
+        if (!cli_number_check(c[i].option, c[i].v, c[i].least, c[i].most, error)) return false;
     return true;
 }
 
@@ -142,8 +136,7 @@ static struct graph *read_graph(const char *path, GError **error) {
 }
 
 bool cli_net_build(struct cli_net *n, GError **error) {
-    if (!check_numbers(n, error)) return false;
-    par_set_threads((uint32_t)n->threads);
+    if (!check_numbers(n, error) || !cli_threads_set(n->threads, error)) return false;
     if ((n->workload == NULL) == (n->graph_path == NULL)) {
         diag_set(error, CLI_ONE_NETWORK);
         return false;
@@ -181,7 +174,7 @@ static bool read_scale(const char *option, const char *text, bool *ret_on, int32
         diag_set(error, CLI_NOT_NUMBER, option, text);
         return false;
     }
-    if (!check_number(option, s, -16, 15, error)) return false;
+    if (!cli_number_check(option, s, -16, 15, error)) return false;
     *ret_on = true;
     *ret = (int32_t)s;
     return true;

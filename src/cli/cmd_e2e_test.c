@@ -205,12 +205,11 @@ static void json_double(const char *key, bool have, double v, GString *out) {
 static void print_json(const struct e2e *e) {
     const struct package *p = session_package(e->session);
     GString *s = g_string_new(NULL);
-    char *name = g_strescape(p->meta.workload, NULL);
+    g_string_append(s, "{\"workload\":");
+    json_string(p->meta.workload, s);
     g_string_append_printf(
-        s,
-        "{\"workload\":\"%s\",\"tiles\":%u,\"active_tiles\":%u,\"cycles_predicted\":%"
-        G_GUINT64_FORMAT,
-        name, p->meta.n_tiles, p->meta.n_active_tiles, p->meta.cycles_predicted);
+        s, ",\"tiles\":%u,\"active_tiles\":%u,\"cycles_predicted\":%" G_GUINT64_FORMAT,
+        p->meta.n_tiles, p->meta.n_active_tiles, p->meta.cycles_predicted);
     const char *measured = p->meta.samples ? "cycles_sampled" : "cycles_measured";
     const char *other = p->meta.samples ? "cycles_measured" : "cycles_sampled";
     g_string_append_printf(s, ",\"%s\":%" G_GUINT64_FORMAT ",\"%s\":null", measured,
@@ -236,7 +235,6 @@ static void print_json(const struct e2e *e) {
                            p->meta.peak_tile_bytes, p->meta.row_bytes_max, p->file_bytes,
                            e->counters.worker_slots, e->counters.fused_slots, e->counters.faults);
     puts(s->str);
-    g_free(name);
     g_string_free(s, true);
 }
 

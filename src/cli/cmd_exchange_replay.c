@@ -127,13 +127,13 @@ int cmd_exchange_replay(int argc, char **argv) {
             &done))
         return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
-    if (argc != 3 || phase < 0 || threads < 0) {
+    if (argc != 3 || phase < 0) {
         fprintf(stderr, "ipu-stack exchange-replay: needs PROBLEM and ROWS; see --help\n");
         return CLI_WRONG_INPUT;
     }
-    par_set_threads((uint32_t)threads);
     struct replay r = {.problem = argv[1], .rows_path = argv[2], .phase = (uint32_t)phase};
     GError *error = NULL;
+    if (!cli_threads_set(threads, &error)) return cli_fail("exchange-replay", error);
     if (!load(&r, &error)) {
         fabric_rows_clear(&r.rows);
         return cli_fail("exchange-replay", error);

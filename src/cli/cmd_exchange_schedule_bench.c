@@ -236,6 +236,7 @@ int cmd_exchange_schedule_bench(int argc, char **argv) {
         fprintf(stderr, "ipu-stack exchange-schedule-bench: %s\n", wrong);
         return CLI_WRONG_INPUT;
     }
-    par_set_threads((uint32_t)b.threads);
+    GError *error = NULL;
+    if (!cli_threads_set(b.threads, &error)) return cli_fail("exchange-schedule-bench", error);
     return run(&b, argv[1]);
 }

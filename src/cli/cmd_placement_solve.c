@@ -109,8 +109,8 @@ int cmd_placement_solve(int argc, char **argv) {
     if (done) return CLI_OK;
     const char *path = argc == 2 ? argv[1] : NULL;
     if (!usage_ok(&o, argc, path)) return CLI_WRONG_INPUT;
-    par_set_threads((uint32_t)o.threads);
     GError *error = NULL;
+    if (!cli_threads_set(o.threads, &error)) return cli_fail("placement-solve", error);
     uint32_t *map;
     struct place_problem *p = read_problem(&o, path, &map, &error);
     if (p == NULL) return cli_fail("placement-solve", error);

@@ -38,18 +38,21 @@ static void print_run(const struct session *s, double seconds, bool json) {
     uint64_t cycles = 0;
     session_functions(s)->counters(session_device(s), &c);
     session_cycles(s, &cycles);
+    GString *name = g_string_new(NULL);
+    json_string(p->meta.workload, name);
     if (json)
-        printf("{\"workload\":\"%s\",\"tiles\":%u,\"cycles_predicted\":%" G_GUINT64_FORMAT
+        printf("{\"workload\":%s,\"tiles\":%u,\"cycles_predicted\":%" G_GUINT64_FORMAT
                ",\"cycles_measured\":%" G_GUINT64_FORMAT ",\"exchange_cycles\":%" G_GUINT64_FORMAT
                ",\"faults\":%" G_GUINT64_FORMAT ",\"run_seconds\":%.3f}\n",
-               p->meta.workload, p->meta.n_tiles, p->meta.cycles_predicted, cycles,
-               c.exchange_cycles, c.faults, seconds);
+               name->str, p->meta.n_tiles, p->meta.cycles_predicted, cycles, c.exchange_cycles,
+               c.faults, seconds);
     else
         printf("%s on %u tiles: %" G_GUINT64_FORMAT " cycles, %" G_GUINT64_FORMAT
                " predicted; exchange %" G_GUINT64_FORMAT " cycles; tensors went through the memory "
                "shortcut; %.2f s\n",
                p->meta.workload, p->meta.n_tiles, cycles, p->meta.cycles_predicted,
                c.exchange_cycles, seconds);
+    g_string_free(name, true);
 }
 
 static int run_session(struct session *s, const struct run_options *o) {
@@ -73,7 +76,7 @@ static int run_session(struct session *s, const struct run_options *o) {
 
 static int run_package(const char *path, const struct run_options *o) {
     GError *error = NULL;
-    par_set_threads((uint32_t)MAX(0, o->threads));
+    if (!cli_threads_set(o->threads, &error)) return cli_fail("run", error);
     struct package *p = package_read(path, &error);
     if (p == NULL) return cli_fail("run", error);
     const struct device_options device = {.n_tiles = p->meta.n_tiles, .permissive = o->permissive,

@@ -32,6 +32,18 @@ int cli_fail(const char *verb, GError *error) {
     return CLI_WRONG_INPUT;
 }
 
+bool cli_number_check(const char *option, gint64 v, gint64 least, gint64 most, GError **error) {
+    if (v >= least && v <= most) return true;
+    diag_set(error, CLI_NUMBER, option, (gint64)v, least, most);
+    return false;
+}
+
+bool cli_threads_set(gint threads, GError **error) {
+    if (!cli_number_check("--threads", threads, 0, CLI_MAX_THREADS, error)) return false;
+    par_set_threads((uint32_t)threads);
+    return true;
+}
+
 bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const char *usage,
                  const char *help, bool *ret_done) {
     const char *verb = (*argv)[0];

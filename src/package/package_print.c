@@ -70,17 +70,6 @@ void package_print(const struct package *p, GString *out) {
     print_steps(p, out);
 }
 
-static void json_string(const char *s, GString *out) {
-    g_string_append_c(out, '"');
-    for (; *s != 0; s++) {
-        const unsigned char ch = (unsigned char)*s;
-        if (ch == '"' || ch == '\\') g_string_append_printf(out, "\\%c", ch);
-        else if (ch < 0x20) g_string_append_printf(out, "\\u%04x", ch);
-        else g_string_append_c(out, (char)ch);
-    }
-    g_string_append_c(out, '"');
-}
-
 static void json_bindings(const struct package *p, GString *out) {
     g_string_append(out, ",\"tensors\":[");
     for (uint32_t i = 0; i < p->n_bindings; i++) {

@@ -66,17 +66,6 @@ static GByteArray *deflate(const GByteArray *raw) {
 
 /* --- The JSON object --- */
 
-/* Inside a script element `<`, `>` and `&` are escaped as well. */
-static void json_string(const char *s, GString *out) {
-    g_string_append_c(out, '"');
-    for (; *s != 0; s++) {
-        const unsigned char ch = (unsigned char)*s;
-        if (ch < 0x20 || strchr("\"\\<>&", ch) != NULL) g_string_append_printf(out, "\\u%04x", ch);
-        else g_string_append_c(out, (char)ch);
-    }
-    g_string_append_c(out, '"');
-}
-
 static void put_kernels(const struct profile *p, GString *out) {
     bool *used = g_new0(bool, p->n_names + 1);
     for (uint32_t i = 0; i < p->first[p->n_tiles]; i++)

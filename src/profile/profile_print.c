@@ -71,17 +71,6 @@ void profile_print(const struct profile *p, GString *out) {
     g_free(sum);
 }
 
-static void json_string(const char *s, GString *out) {
-    g_string_append_c(out, '"');
-    for (; *s != 0; s++) {
-        const unsigned char ch = (unsigned char)*s;
-        if (ch == '"' || ch == '\\') g_string_append_printf(out, "\\%c", ch);
-        else if (ch < 0x20) g_string_append_printf(out, "\\u%04x", ch);
-        else g_string_append_c(out, (char)ch);
-    }
-    g_string_append_c(out, '"');
-}
-
 static void json_number(double v, GString *out) {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     g_string_append(out, g_ascii_formatd(text, sizeof text, "%.6g", v));

@@ -97,6 +97,8 @@ static void test_tensors(void) {
     bad.data = inf;
     write_tensors("range.st", &bad, 1);
     expect("run %s/ab.ipuexe", 2, "input 'a' has no values");
+    expect("run %s/ab.ipuexe --threads 1000000", 2, "--threads 1000000: must be 0 to 1024");
+    expect("run %s/ab.ipuexe --threads -1", 2, "--threads -1: must be 0 to 1024");
     expect("run %s/bare.ipuexe --input %s/range.st", 2, "");
     expect("run %s/ab.ipuexe --input %s/only_b.st", 2, "tensor 'a' is missing");
     expect("run %s/ab.ipuexe --input %s/shape.st", 2, "has shape [4, 3], the network wants [3, 4]");
@@ -107,6 +109,28 @@ static void test_tensors(void) {
            "rounded");
     expect("run %s/ab.ipuexe --input %s/good.st --output %s/out2.st", 0, "rounded");
     expect("e2e-test --graph %s/ab.graph --tiles 4 --input %s/good.st", 0, "rounded");
+}
+
+/* A network is named after its file, whatever the file's name. */
+static void test_odd_name(void) {
+    char *odd = in_dir("o\"d\303\251.graph"), *quoted = g_shell_quote(odd);
+    put("o\"d\303\251.graph", "graph g\n%x = input [2] fill normal 1 0\n%y = gelu %x : [2]\n"
+                       "output %y atol 0.01 rtol 0.01\n");
+    char *compile = g_strdup_printf("compile --graph %s --tiles 1 -o %s/odd.ipuexe", quoted, dir);
+    char *run = g_strdup_printf("run %s/odd.ipuexe --input %s/x.st --json", dir, dir);
+    static const uint16_t h[2];
+    const struct model_tensor x = {
+        .name = "x", .dtype = MODEL_F16, .n_dims = 1, .shape = {2}, .data = h, .bytes = 4};
+    write_tensors("x.st", &x, 1);
+    cli_expect(compile, 0, "");
+    struct cli_said s = cli_run(run);
+    g_assert_cmpint(s.status, ==, 0);
+    g_assert_nonnull(strstr(s.out, "o\\u0022d\303\251.graph\","));
+    cli_said_clear(&s);
+    g_free(compile);
+    g_free(run);
+    g_free(quoted);
+    g_free(odd);
 }
 
 static void test_infeasible(void) {
@@ -213,6 +237,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/cli/options", test_options);
     g_test_add_func("/cli/files", test_files);
     g_test_add_func("/cli/tensors", test_tensors);
+    g_test_add_func("/cli/odd_name", test_odd_name);
     g_test_add_func("/cli/infeasible", test_infeasible);
     g_test_add_func("/cli/damage", test_damage);
     g_test_add_func("/cli/device_fault", test_device_fault);
