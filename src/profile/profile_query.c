@@ -216,17 +216,6 @@ void profile_query_print(const struct profile *p, const struct profile_query *q,
     answer_clear(&a);
 }
 
-static void json_string(const char *s, GString *out) {
-    g_string_append_c(out, '"');
-    for (; *s != 0; s++) {
-        const unsigned char ch = (unsigned char)*s;
-        if (ch == '"' || ch == '\\') g_string_append_printf(out, "\\%c", ch);
-        else if (ch < 0x20) g_string_append_printf(out, "\\u%04x", ch);
-        else g_string_append_c(out, (char)ch);
-    }
-    g_string_append_c(out, '"');
-}
-
 void profile_query_json(const struct profile *p, const struct profile_query *q, GString *out) {
     struct answer a = answer_new(p, q);
     g_string_append_printf(out,
