@@ -44,6 +44,17 @@ bool cli_threads_set(gint threads, GError **error) {
     return true;
 }
 
+/* Strings of options live as long as the command: they stay reachable here, so that a verb may
+ * return from anywhere without freeing them (and may free them). */
+static void keep_strings(const GOptionEntry *entries) {
+    static GPtrArray *kept;
+    if (kept == NULL) kept = g_ptr_array_new();
+    for (const GOptionEntry *e = entries; e->long_name != NULL; e++)
+        if (e->arg == G_OPTION_ARG_STRING || e->arg == G_OPTION_ARG_FILENAME ||
+            e->arg == G_OPTION_ARG_STRING_ARRAY || e->arg == G_OPTION_ARG_FILENAME_ARRAY)
+            g_ptr_array_add(kept, *(void **)e->arg_data);
+}
+
 bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const char *usage,
                  const char *help, bool *ret_done) {
     const char *verb = (*argv)[0];
@@ -61,6 +72,7 @@ bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const cha
     g_option_context_add_main_entries(context, help_entry, NULL);
     GError *error = NULL;
     const bool ok = g_option_context_parse(context, argc, argv, &error);
+    keep_strings(entries);
     if (!ok) {
         fprintf(stderr, "ipu-stack %s: %s; see ipu-stack %s --help\n", verb, error->message, verb);
         g_error_free(error);
