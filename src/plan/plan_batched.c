@@ -41,19 +41,18 @@ static uint64_t grid_bytes(const struct batched *a, uint32_t r, uint32_t c, uint
            (rows * inner + inner * columns + rows * columns * (k > 1 ? 2 : 1));
 }
 
-static bool choose_grid(struct batched *a) {
+/* The cheapest grid of at least `least` tiles a matrix. */
+static bool cheapest_grid(struct batched *a, uint32_t each, uint64_t least) {
     const struct plan_options *o = a->b->o;
-    const uint32_t tiles = a->b->p->n_tiles, column_groups = ceil_div_u32(a->columns, 16);
+    const uint32_t column_groups = ceil_div_u32(a->columns, 16);
     const uint32_t inner_groups = ceil_div_u32(a->inner, 16);
-    a->n = MIN(a->batch, tiles);
-    const uint32_t each = tiles / a->n;
     uint64_t best = UINT64_MAX;
     for (uint32_t r = 1; r <= MIN(each, a->rows); r++)
         for (uint32_t c = 1; c <= MIN(each / r, column_groups); c++)
             for (uint32_t k = 1; k <= MIN(each / r / c, inner_groups); k++) {
                 if ((uint64_t)(a->rows / r) * (column_groups / c) < k) break;
                 if (grid_bytes(a, r, c, k) > o->interleaved_bytes) continue;
-                if (r * c * k * 3 < MIN(each, a->rows * column_groups * inner_groups)) continue;
+                if (r * c * k < least) continue;
                 const uint64_t cycles = grid_cycles(a, r, c, k);
                 if (cycles >= best) continue;
                 best = cycles;
@@ -62,6 +61,17 @@ static bool choose_grid(struct batched *a) {
                 a->k = k;
             }
     return best != UINT64_MAX;
+}
+
+/* Grids of less than a third of what the product could use are only tried when there are no others:
+ * a small result limits the K partitions. */
+static bool choose_grid(struct batched *a) {
+    a->n = MIN(a->batch, a->b->p->n_tiles);
+    const uint32_t each = a->b->p->n_tiles / a->n;
+    const uint64_t useful = (uint64_t)a->rows * ceil_div_u32(a->columns, 16) *
+                            ceil_div_u32(a->inner, 16);
+    const uint64_t most = MIN(each, useful);
+    return cheapest_grid(a, each, (most + 2) / 3) || cheapest_grid(a, each, 1);
 }
 
 static struct program_value value(const struct batched *a, const char *name,

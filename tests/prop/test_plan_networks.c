@@ -223,6 +223,20 @@ static void test_small_vit(void) {
     }
 }
 
+/* A small result limits the K partitions to few tiles of many. */
+static void test_small_result(void) {
+    GError *error = NULL;
+    struct graph *g = graph_parse("graph b\n%a = input [64, 13] fill normal 1 0\n"
+                                  "%b = input [64, 17] fill normal 0.3 0\n"
+                                  "%c = gemm %a, %b transpose_left\noutput %c\n", "text", &error);
+    g_assert_no_error(error);
+    struct plan_options o;
+    plan_options_defaults(&o);
+    o.n_tiles = 1472;
+    check(g, &o, (struct limits){0.03f, 0.02f});
+    graph_free(g);
+}
+
 /* Batched products with every transposition, of host tensors and computed ones. */
 static void test_batched(void) {
     static const uint32_t TILES[] = {1, 3, 7, 16, 64};
@@ -279,6 +293,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/plan/random_attention", test_random_attention);
     g_test_add_func("/plan/small_vit", test_small_vit);
     g_test_add_func("/plan/batched", test_batched);
+    g_test_add_func("/plan/small_result", test_small_result);
     if (g_getenv("GRAPH")) g_test_add_func("/plan/file", test_file);
     return g_test_run();
 }
