@@ -1,13 +1,27 @@
 /* kernel_embed: a tool of the build. Assembles the preprocessed sources of device/ and writes the
  * relocatable objects as arrays of a C file (kernel_objects).
  *
- * Usage: kernel-embed OUT.c [--allow-padding NAME] FILE.i...
+ * Usage: kernel-embed OUT.c [--allow-padding NAME] [--strip FOLDER/] FILE.i...
  * A nop inserted in front of a bundle is an error, because slot counts are read off the sources;
- * NAME (without .i) may have them. */
+ * NAME (without .i) may have them. FOLDER/ is taken off the file names that the preprocessor left, so
+ * that objects, and packages made of them, do not depend on where the tree lies. */
 #include "isa/isa_asm.h"
 
 #include <stdio.h>
 #include <string.h>
+
+static const char *strip_folder = "";
+
+/* Line markers name files in quotes: takes the folder off each. */
+static void strip_names(char **text, gsize *length) {
+    if (*strip_folder == 0) return;
+    g_autofree char *quoted = g_strdup_printf("\"%s", strip_folder);
+    GString *s = g_string_new_len(*text, (gssize)*length);
+    g_string_replace(s, quoted, "\"", 0);
+    g_free(*text);
+    *length = s->len;
+    *text = g_string_free(s, false);
+}
 
 static bool embed_assemble(const char *path, bool allow_padding, GByteArray *out) {
     g_autoptr(GError) error = NULL;
@@ -17,6 +31,7 @@ static bool embed_assemble(const char *path, bool allow_padding, GByteArray *out
         fprintf(stderr, "%s\n", error->message);
         return false;
     }
+    strip_names(&text, &length);
     struct isa_messages messages = {0};
     isa_messages_init(&messages);
     const struct isa_asm_options options = {.pad_is_error = !allow_padding};
@@ -55,6 +70,10 @@ int main(int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--allow-padding") == 0 && i + 1 < argc) {
             padded = argv[++i];
+            continue;
+        }
+        if (strcmp(argv[i], "--strip") == 0 && i + 1 < argc) {
+            strip_folder = argv[++i];
             continue;
         }
         g_autofree char *name = embed_name(argv[i]);

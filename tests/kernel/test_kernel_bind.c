@@ -76,11 +76,22 @@ static void test_lanes(void) {
                         6);
 }
 
+/* Objects, and so packages, must not depend on where the tree lies. */
+static void test_no_paths(void) {
+    const char *source = g_getenv("IPU_SOURCE");
+    size_t n;
+    const struct kernel_object *objects = kernel_objects(&n);
+    g_assert_cmpuint(n, >, 0);
+    for (size_t i = 0; i < n; i++)
+        g_assert_null(memmem(objects[i].bytes, objects[i].size, source, strlen(source)));
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernel/bind/shapes", test_shapes);
     g_test_add_func("/kernel/bind/addresses", test_addresses);
     g_test_add_func("/kernel/bind/accepts", test_accepts);
     g_test_add_func("/kernel/cycles/lanes", test_lanes);
+    g_test_add_func("/kernel/no-paths", test_no_paths);
     return g_test_run();
 }
