@@ -184,8 +184,8 @@ static enum plan_status run(struct search *s, const struct graph *g, struct plan
     struct plan_candidate *chosen =
         arena_new_array(s->arena, struct plan_candidate, s->p.n_gemms + 1);
     trace(s, chosen);
-    ret->program = plan_build_program(&s->p, s->o, chosen, s->error);
-    if (!ret->program) return PLAN_ERROR;
+    ret->program = plan_build_program(&s->p, s->o, chosen, &ret->infeasible, s->error);
+    if (!ret->program) return ret->infeasible.needs_bytes ? PLAN_INFEASIBLE : PLAN_ERROR;
     report(s, chosen, ret);
     set_precision(s, g, ret);
     return PLAN_OK;

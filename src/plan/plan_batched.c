@@ -16,6 +16,7 @@ struct batched {
     uint32_t batch, rows, inner, columns;
     bool shared; /* one right operand for the whole batch */
     uint32_t n, r, c, k;
+    struct plan_infeasible misfit; /* of the grid that misses by the least */
 };
 
 static uint64_t grid_cycles(const struct batched *a, uint32_t r, uint32_t c, uint32_t k) {
@@ -41,6 +42,17 @@ static uint64_t grid_bytes(const struct batched *a, uint32_t r, uint32_t c, uint
            (rows * inner + inner * columns + rows * columns * (k > 1 ? 2 : 1));
 }
 
+static void note_misfit(struct batched *a, uint64_t needs, uint64_t has) {
+    struct plan_infeasible *x = &a->misfit;
+    if (x->needs_bytes && x->needs_bytes <= needs) return;
+    *x = (struct plan_infeasible){.operation = a->op->name,
+                                  .memory = "interleaved",
+                                  .needs_bytes = needs,
+                                  .has_bytes = has,
+                                  .n_users = 1,
+                                  .users = {{"operands and result", needs}}};
+}
+
 /* The cheapest grid of at least `least` tiles a matrix. */
 static bool cheapest_grid(struct batched *a, uint32_t each, uint64_t least) {
     const struct plan_options *o = a->b->o;
@@ -51,7 +63,11 @@ static bool cheapest_grid(struct batched *a, uint32_t each, uint64_t least) {
         for (uint32_t c = 1; c <= MIN(each / r, column_groups); c++)
             for (uint32_t k = 1; k <= MIN(each / r / c, inner_groups); k++) {
                 if ((uint64_t)(a->rows / r) * (column_groups / c) < k) break;
-                if (grid_bytes(a, r, c, k) > o->interleaved_bytes) continue;
+                const uint64_t bytes = grid_bytes(a, r, c, k);
+                if (bytes > o->interleaved_bytes) {
+                    note_misfit(a, bytes, o->interleaved_bytes);
+                    continue;
+                }
                 if (r * c * k < least) continue;
                 const uint64_t cycles = grid_cycles(a, r, c, k);
                 if (cycles >= best) continue;
@@ -164,7 +180,10 @@ static bool load(struct batched *a) {
 bool build_batched(struct build *b, const struct graph_op *op) {
     struct batched a = {.b = b, .op = op};
     if (!load(&a)) return false;
-    if (!choose_grid(&a)) return plan_refuse(op, "no grid of it fits a tile", b->error);
+    if (!choose_grid(&a)) {
+        b->misfit = a.misfit;
+        return false;
+    }
     uint32_t left = PROGRAM_NONE, right = PROGRAM_NONE;
     if (!left_operand(&a, &left) || !right_operand(&a, &right)) return false;
     const uint32_t shape[3] = {a.batch, a.rows, a.columns};

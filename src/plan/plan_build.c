@@ -514,8 +514,28 @@ static struct program *build_pass(struct build *b) {
 
 /* A carried argument has the layout of its yield, which is known when the body is built: graphs
  * with repeats are built twice. No yield's layout depends on its argument's. */
+/* A value whose shard alone is more than a tile has. */
+static bool values_fit(const struct build *b, const struct program *p,
+                       struct plan_infeasible *ret_misfit) {
+    const uint64_t has = b->o->standard_bytes + b->o->interleaved_bytes;
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const uint64_t needs = program_value_tile_bytes(&p->values[i], p->n_tiles);
+        if (needs <= has) continue;
+        const char *name = g_intern_string(p->values[i].name);
+        *ret_misfit = (struct plan_infeasible){.operation = name,
+                                               .memory = "all",
+                                               .needs_bytes = needs,
+                                               .has_bytes = has,
+                                               .n_users = 1,
+                                               .users = {{name, needs}}};
+        return false;
+    }
+    return true;
+}
+
 struct program *plan_build_program(const struct plan_order *order, const struct plan_options *o,
-                                   const struct plan_candidate *chosen, GError **error) {
+                                   const struct plan_candidate *chosen,
+                                   struct plan_infeasible *ret_misfit, GError **error) {
     const struct graph *g = order->g;
     struct arena *scratch = arena_new();
     struct build b = {.order = order,
@@ -531,6 +551,12 @@ struct program *plan_build_program(const struct plan_order *order, const struct 
         program_free(p);
         b.final = true;
         p = build_pass(&b);
+    }
+    if (p == NULL) {
+        *ret_misfit = b.misfit;
+    } else if (!values_fit(&b, p, ret_misfit)) {
+        program_free(p);
+        p = NULL;
     }
     arena_free(scratch);
     return p;

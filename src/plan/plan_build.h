@@ -30,6 +30,7 @@ struct build {
      */
     struct program_layout *carried_layout;
     bool final; /* second pass */
+    struct plan_infeasible misfit; /* what did not fit when a pass failed without an error */
     GError **error;
 };
 

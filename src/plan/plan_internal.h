@@ -100,6 +100,7 @@ uint32_t plan_resolve(const struct graph *g, uint32_t value);
 void plan_matrix(const struct graph_shape *s, uint32_t *ret_rows, uint32_t *ret_columns);
 
 struct program *plan_build_program(const struct plan_order *p, const struct plan_options *o,
-                                   const struct plan_candidate *chosen, GError **error);
+                                   const struct plan_candidate *chosen,
+                                   struct plan_infeasible *ret_misfit, GError **error);
 
 #endif

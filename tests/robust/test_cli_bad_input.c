@@ -46,6 +46,18 @@ static void test_options(void) {
     expect("frobnicate", 2, "unknown verb 'frobnicate'");
 }
 
+/* Whatever does not fit gets a report with quantities, not a refusal. */
+static void test_too_large(void) {
+    put("batched", "graph b\n%a = input [17, 16, 100] fill normal 1 0\n"
+                   "%b = input [17, 100, 127] fill normal 1 0\n"
+                   "%c = gemm %a, %b : [17, 16, 127]\noutput %c atol 0.5 rtol 0.01\n");
+    put("gelu", "graph g\n%a = input [32768, 16384] fill normal 1 0\n"
+                "%c = gelu %a : [32768, 16384]\noutput %c atol 0.5 rtol 0.01\n");
+    expect("e2e-test --graph %s/batched --tiles 1", 3, "does not fit: 'c' needs 617984 bytes");
+    expect("e2e-test --graph %s/gelu", 3, "does not fit: 'a' needs 729472 bytes");
+    expect("e2e-test --workload siglip-mlp-benchmark --mlp-batch 64", 3, "bytes too many");
+}
+
 static void test_files(void) {
     expect("e2e-test --graph %s/none.graph", 2, "none.graph");
     expect("run %s/none.ipuexe", 2, "none.ipuexe");
@@ -235,6 +247,7 @@ int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     dir = cli_temp_dir();
     g_test_add_func("/cli/options", test_options);
+    g_test_add_func("/cli/too-large", test_too_large);
     g_test_add_func("/cli/files", test_files);
     g_test_add_func("/cli/tensors", test_tensors);
     g_test_add_func("/cli/odd_name", test_odd_name);
