@@ -56,10 +56,13 @@ struct tile_fused_slot {
     uint8_t phase;
     struct tile_fused_access load[2], store;
 };
+/* F143: both operands are. */
+enum tile_fused_type { TILE_FUSED_F16, TILE_FUSED_F8, TILE_FUSED_F143, TILE_FUSED_TYPES };
 struct tile_fused_run {
     struct tile_accumulators *acc;
     struct tile_fused_slot *slots;
     uint32_t n_slots;
+    uint32_t regular; /* a regular loop: the slot of phase 0; else UINT32_MAX (tile_fused_amp.c) */
     uint64_t pairs[TILE_N_PAIRS];         /* register pairs, then zero, then what nobody reads */
     uint8_t *pointer[TILE_FUSED_STREAMS]; /* in the tile's memory */
     const double *w;                      /* [phase][input][unit] */
@@ -68,12 +71,13 @@ struct tile_fused_run {
     uint64_t *written;  /* NULL: what is stored to counts as written already */
 };
 /* Runs up to `passes` whole passes; returns the number of slots executed. It stops early, before the
- * slot, where the plain code must decide. Accumulators hold neither NaN nor denormals at entry. */
+ * slot, where the plain code must decide. 0 when an accumulator
+ * holds NaN or a denormal at entry. */
 typedef uint64_t tile_fused_fn(struct tile_fused_run *r, uint64_t passes);
 
 struct tile_amp_vec {
     tile_amp_vec_fn *call;
-    tile_fused_fn *loop_f16, *loop_f8;
+    tile_fused_fn *loop[TILE_FUSED_TYPES];
 };
 /* NULL for TILE_SIMD_SCALAR. */
 const struct tile_amp_vec *tile_amp_vec(enum tile_simd simd);

@@ -59,6 +59,14 @@ VEC static inline __m128 clean4(__m128 v) {
 VEC static inline f16s f16s_clean(f16s v) {
     return (f16s){{clean4(v.q[0]), clean4(v.q[1]), clean4(v.q[2]), clean4(v.q[3])}};
 }
+/* Neither NaN nor denormals. */
+VEC static inline bool f16s_plain(f16s v) {
+    __m128i same = _mm_set1_epi32(-1);
+    for (uint32_t k = 0; k < 4; k++)
+        same = _mm_and_si128(same, _mm_cmpeq_epi32(_mm_castps_si128(clean4(v.q[k])),
+                                                   _mm_castps_si128(v.q[k])));
+    return _mm_movemask_epi8(same) == 0xffff && !f16s_any_nan(v);
+}
 VEC static inline __m128 f16s_first(f16s v) { return _mm_movelh_ps(v.q[0], v.q[2]); }
 /* Both chains down by one engine; the partials enter at the end. */
 VEC static inline f16s f16s_chain(f16s v, __m128 in) {
@@ -70,5 +78,5 @@ VEC static inline f16s f16s_chain(f16s v, __m128 in) {
 
 #include "tile/tile_amp_body.h"
 
-const struct tile_amp_vec TILE_AMP_AVX2 = {amp_call, loop_f16, loop_f8};
+const struct tile_amp_vec TILE_AMP_AVX2 = {amp_call, {loop_f16, loop_f8, loop_f143}};
 #endif

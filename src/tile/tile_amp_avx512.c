@@ -52,6 +52,11 @@ VEC static inline __m256 clean8(__m256 v) {
 VEC static inline f16s f16s_clean(f16s v) {
     return (f16s){{clean8(v.set[0]), clean8(v.set[1])}};
 }
+/* Neither NaN nor denormals. */
+VEC static inline bool f16s_plain(f16s v) {
+    const int special = 0x81 | 0x20;
+    return (_mm256_fpclass_ps_mask(v.set[0], special) | _mm256_fpclass_ps_mask(v.set[1], special)) == 0;
+}
 /* Units 0, 1 of both sets: what leaves the chain. */
 VEC static inline __m128 f16s_first(f16s v) {
     return _mm_movelh_ps(_mm256_castps256_ps128(v.set[0]), _mm256_castps256_ps128(v.set[1]));
@@ -69,5 +74,5 @@ VEC static inline f16s f16s_chain(f16s v, __m128 in) {
 
 #include "tile/tile_amp_body.h"
 
-const struct tile_amp_vec TILE_AMP_AVX512 = {amp_call, loop_f16, loop_f8};
+const struct tile_amp_vec TILE_AMP_AVX512 = {amp_call, {loop_f16, loop_f8, loop_f143}};
 #endif

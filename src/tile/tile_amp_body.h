@@ -2,8 +2,8 @@
  * tile_amp_avx512.c define before they include it:
  *   f16s, d16s  sixteen floats, sixteen doubles
  *   VEC         function attribute that selects the instruction set
- *   f16s_load, f16s_store, d16s_of, f16s_of, d16s_mul (by one value), d16s_fma, d16s_add, d16s_add_f,
- *   f16s_any_nan, f16s_clean (denormals to zero, NaN canonical), f16s_chain (shift, see there). */
+ *   f16s_load, f16s_store, d16s_of, f16s_of, d16s_mul (by one value), d16s_fma, d16s_add,
+ *   f16s_any_nan, f16s_plain, f16s_clean (denormals to zero, NaN canonical), f16s_chain (shift, see there). */
 
 /* E + t: t = (p0 + p1) + (p2 + p3), for F8 the sum of two such; the weights carry the scale. */
 VEC static inline __attribute__((always_inline)) f16s add_f16(f16s even, const double *w, const double *x) {
@@ -20,6 +20,16 @@ VEC static inline __attribute__((always_inline)) f16s add_f8(f16s even, const do
     const d16s t67 = d16s_fma(w + 112, v[7], d16s_mul(w + 96, v[6]));
     const d16s t = d16s_add(d16s_add(t01, t23), d16s_add(t45, t67));
     return f16s_of(d16s_add(d16s_of(even), t));
+}
+/* Both operands F143: products are multiples of 2^-20 below 2^16, times one power of two, so every sum
+ * of eight is exact in binary64 and may be taken in any order. */
+VEC static inline __attribute__((always_inline)) f16s add_f143(f16s even, const double *w, uint64_t x, const double *values) {
+    d16s a = d16s_mul(w, values + (x & 0xff)), b = d16s_mul(w + 16, values + (x >> 8 & 0xff));
+    for (uint32_t i = 2; i < 8; i += 2) {
+        a = d16s_fma(w + 16 * i, values + (x >> 8 * i & 0xff), a);
+        b = d16s_fma(w + 16 * i + 16, values + (x >> (8 * i + 8) & 0xff), b);
+    }
+    return f16s_of(d16s_add(d16s_of(even), d16s_add(a, b)));
 }
 VEC static inline void widen_x(uint64_t x, double ret[4]) {
     const __m128 f = _mm_cvtph_ps(_mm_cvtsi64_si128((long long)x));
@@ -97,41 +107,121 @@ VEC static inline void transfer(struct tile_fused_run *r, const struct tile_fuse
     }
 }
 
-/* NaN in the sums is made canonical when the sums become visible: at phase 0 and at the end. */
+VEC static inline __attribute__((always_inline)) f16s add(const struct tile_fused_run *r,
+                                                          enum tile_fused_type type, f16s even,
+                                                          uint32_t phase, uint64_t x) {
+    if (type == TILE_FUSED_F16) {
+        double v[4] __attribute__((aligned(32)));
+        widen_x(x, v);
+        return add_f16(even, r->w + 64 * phase, v);
+    }
+    const double *const w = r->w + 128 * phase;
+    if (type == TILE_FUSED_F143) return add_f143(even, w, x, r->f8_values);
+    return add_f8(even, w, x, r->f8_values);
+}
+
+struct sums {
+    f16s even, odd;
+};
+/* The call of one slot; false, with nothing of importance changed, where the plain code must decide.
+ * NaN in the sums is made canonical when the sums become visible: at phase 0 and at the end. */
+VEC static inline __attribute__((always_inline)) bool slot_call(const struct tile_fused_run *r,
+                                                                enum tile_fused_type type,
+                                                                struct sums *c, uint32_t phase,
+                                                                uint64_t x, uint64_t partial,
+                                                                uint64_t *ret_out) {
+    if (phase == 0 && __builtin_expect(f16s_any_nan(c->even), 0)) c->even = f16s_clean(c->even);
+    const f16s leaving = phase == 0 ? c->even : c->odd;
+    const uint64_t out = narrow(f16s_first(leaving));
+    if (__builtin_expect(tile_f16_any_special(out) || tile_f16_any_special(partial), 0)) return false;
+    if (phase == 0) c->even = c->odd;
+    c->odd = f16s_chain(leaving, widen(partial));
+    c->even = add(r, type, c->even, phase, x);
+    *ret_out = out;
+    return true;
+}
+
+/* What a regular loop keeps at hand. */
+struct regular {
+    uint8_t *load[2], *store;
+    uint64_t x, partial;
+};
+VEC static inline __attribute__((always_inline)) bool regular_slot(struct tile_fused_run *r,
+                                                                   enum tile_fused_type type,
+                                                                   struct sums *c,
+                                                                   struct regular *g, bool two,
+                                                                   uint32_t phase) {
+    const struct tile_fused_slot *const s = &r->slots[(r->regular + phase) % 4];
+    uint64_t out;
+    if (!slot_call(r, type, c, phase, g->x, g->partial, &out)) return false;
+    memcpy(g->store, &r->pairs[s->store.pair], 8);
+    if (r->written != NULL) mark(r, g->store);
+    g->store += s->store.step;
+    memcpy(&g->x, g->load[0], 8);
+    g->load[0] += s->load[0].step;
+    if (two) memcpy(&g->partial, g->load[1], 8);
+    if (two) g->load[1] += s->load[1].step;
+    r->pairs[s->result] = out;
+    return true;
+}
+VEC static inline __attribute__((always_inline)) uint64_t regular_slots(struct tile_fused_run *r,
+                                                                        enum tile_fused_type type,
+                                                                        struct sums *sums,
+                                                                        uint64_t n, bool two) {
+    const struct tile_fused_slot *const s = &r->slots[0];
+    struct sums c = *sums;
+    struct regular g = {{r->pointer[s->load[0].stream], r->pointer[s->load[1].stream]},
+                        r->pointer[s->store.stream], r->pairs[s->x], r->pairs[s->partial]};
+    uint64_t done = 0;
+    for (; done + 4 <= n; done += 4) {
+        if (!regular_slot(r, type, &c, &g, two, 0)) break;
+        if (!regular_slot(r, type, &c, &g, two, 1) && (done += 1)) break;
+        if (!regular_slot(r, type, &c, &g, two, 2) && (done += 2)) break;
+        if (!regular_slot(r, type, &c, &g, two, 3) && (done += 3)) break;
+    }
+    *sums = c;
+    r->pointer[s->load[0].stream] = g.load[0];
+    if (two) r->pointer[s->load[1].stream] = g.load[1];
+    r->pointer[s->store.stream] = g.store;
+    r->pairs[s->x] = g.x;
+    r->pairs[s->partial] = g.partial;
+    return done;
+}
+
 VEC static inline __attribute__((always_inline)) uint64_t loop(struct tile_fused_run *r,
-                                                               uint64_t passes, bool f8) {
-    f16s even = f16s_load(r->acc->even), odd = f16s_load(r->acc->odd);
+                                                               uint64_t passes,
+                                                               enum tile_fused_type type) {
+    struct sums c = {f16s_load(r->acc->even), f16s_load(r->acc->odd)};
+    if (!f16s_plain(c.even) || !f16s_plain(c.odd)) return 0;
     const uint64_t n = passes * r->n_slots;
     uint32_t k = 0;
-    uint64_t done = 0;
-    for (; done < n; done++) {
-        const struct tile_fused_slot *s = &r->slots[k];
-        const uint64_t x = r->pairs[s->x], partial = r->pairs[s->partial];
-        if (s->phase == 0 && f16s_any_nan(even)) even = f16s_clean(even);
-        const f16s leaving = s->phase == 0 ? even : odd;
-        const uint64_t out = narrow(f16s_first(leaving));
-        if (tile_f16_any_special(out) || tile_f16_any_special(partial)) break;
-        if (s->phase == 0) even = odd;
-        odd = f16s_chain(leaving, widen(partial));
-        const double *const w = r->w + (f8 ? 128 : 64) * s->phase;
-        if (f8) {
-            even = add_f8(even, w, x, r->f8_values);
-        } else {
-            double xs[4] __attribute__((aligned(32)));
-            widen_x(x, xs);
-            even = add_f16(even, w, xs);
+    uint64_t done = 0, out;
+    while (done < n) {
+        if (k == r->regular && n - done >= 4) {
+            const uint64_t more = r->slots[0].kind == TILE_FUSED_LLS
+                                      ? regular_slots(r, type, &c, n - done, true)
+                                      : regular_slots(r, type, &c, n - done, false);
+            done += more;
+            k = (k + (uint32_t)(more % 4)) % 4;
+            if (done == n) break;
         }
+        const struct tile_fused_slot *s = &r->slots[k];
+        if (!slot_call(r, type, &c, s->phase, r->pairs[s->x], r->pairs[s->partial], &out)) break;
         transfer(r, s);
         r->pairs[s->result] = out;
         k = k + 1 == r->n_slots ? 0 : k + 1;
+        done++;
     }
-    f16s_store(r->acc->even, f16s_clean(even));
-    f16s_store(r->acc->odd, odd);
+    f16s_store(r->acc->even, f16s_clean(c.even));
+    f16s_store(r->acc->odd, c.odd);
     return done;
 }
 VEC static uint64_t loop_f16(struct tile_fused_run *r, uint64_t passes) {
-    return loop(r, passes, false);
+    return loop(r, passes, TILE_FUSED_F16);
 }
 VEC static uint64_t loop_f8(struct tile_fused_run *r, uint64_t passes) {
-    return loop(r, passes, true);
+    return loop(r, passes, TILE_FUSED_F8);
+}
+VEC static uint64_t loop_f143(struct tile_fused_run *r, uint64_t passes) {
+    return loop(r, passes, TILE_FUSED_F143);
 }

@@ -43,6 +43,7 @@ enum { MAX_STRIDES = 4, MAX_MEETINGS = 24, MAX_MOTIONS = 4 };
 /* What follows from the values of the stride registers; a few are kept: workers differ. */
 struct motion {
     bool possible;
+    uint32_t regular;
     uint32_t stride_value[MAX_STRIDES];
     struct stream stream[TILE_FUSED_STREAMS];
     struct tile_fused_slot out[TILE_FUSED_MAX];
@@ -270,12 +271,36 @@ static bool steps_small(const struct motion *l, uint32_t n) {
     return true;
 }
 
+/* Four slots, phases in order, that differ only in steps and in where results go and come from: one or
+ * two loads, which fetch the next operands, and a store. The slot of phase 0, else UINT32_MAX. */
+static uint32_t regular_start(const struct tile_fused_slot *o, uint32_t n) {
+    const struct tile_fused_slot *f = &o[0];
+    const bool two = f->kind == TILE_FUSED_LLS;
+    if (n != 4 || (f->kind != TILE_FUSED_LS && !two) || f->load[0].pair != f->x ||
+        f->x == f->partial || f->x >= TILE_PAIR_ZERO ||
+        (two ? f->load[1].pair != f->partial || f->partial >= TILE_PAIR_ZERO
+             : f->partial != TILE_PAIR_ZERO))
+        return UINT32_MAX;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct tile_fused_slot *s = &o[k];
+        if (s->kind != f->kind || s->x != f->x || s->partial != f->partial ||
+            s->phase != (f->phase + k) % 4 || s->load[0].stream != f->load[0].stream ||
+            s->load[0].pair != f->x || s->store.stream != f->store.stream ||
+            (two && (s->load[1].stream != f->load[1].stream || s->load[1].pair != f->partial)) ||
+            s->result == f->x || s->result == f->partial || s->store.pair == f->x ||
+            (s->store.pair == f->partial && two))
+            return UINT32_MAX;
+    }
+    return (4u - f->phase) % 4;
+}
+
 static void motion_make(const struct tile_exec *e, const struct tile_amp_loop *l, struct motion *m) {
     *m = (struct motion){.possible = true};
     for (uint32_t i = 0; i < l->n_strides; i++) m->stride_value[i] = e->m[l->stride[i]];
     for (uint32_t k = 0; m->possible && k < l->n; k++)
         m->possible = slot_note(e, m, &l->slot[k], &m->out[k]);
     m->possible = m->possible && steps_small(m, l->n);
+    m->regular = m->possible ? regular_start(m->out, l->n) : UINT32_MAX;
     for (uint32_t i = 0; i < l->n_streams; i++) m->stream[i].total = m->stream[i].at;
 }
 
@@ -371,7 +396,7 @@ static bool loop_ok(const struct tile_exec *e, const struct tile_amp_loop *l,
 
 /* --- Running. --- */
 
-/* No NaN, no denormals. */
+/* No NaN, no denormals; the vector loops look themselves. */
 static bool sums_plain(const struct tile_accumulators *acc) {
     uint32_t bad = 0;
     for (uint32_t k = 0; k < 16; k++) {
@@ -386,7 +411,7 @@ static bool state_ok(const struct tile_exec *e, const struct tile_amp_loop *l) {
         const uint64_t words = UINT64_C(0x1111111111111111) << p;
         if ((l->phases >> p & 1) && (e->t->weights_defined & words) != words) return false;
     }
-    return e->w->acc_defined == UINT32_MAX && sums_plain(&e->w->acc);
+    return e->w->acc_defined == UINT32_MAX && (!e->timing || sums_plain(&e->w->acc));
 }
 
 static void pointers_back(struct tile_exec *e, const struct tile_amp_loop *l,
@@ -406,8 +431,8 @@ static void pointers_back(struct tile_exec *e, const struct tile_amp_loop *l,
     }
 }
 
-static void prepare(struct tile_exec *e, const struct tile_amp_loop *l, const struct interval *v,
-                    struct tile_fused_run *r) {
+static enum tile_fused_type prepare(struct tile_exec *e, const struct tile_amp_loop *l,
+                                    const struct interval *v, struct tile_fused_run *r) {
     struct tile *t = e->t;
     r->acc = &e->w->acc;
     r->n_slots = l->n;
@@ -418,11 +443,13 @@ static void prepare(struct tile_exec *e, const struct tile_amp_loop *l, const st
         r->pointer[i] = t->bytes + (v[i].start - TARGET_SRAM_BASE);
     if (!l->f8) {
         r->w = tile_weights_f16(t)->f16[0][0];
-        return;
+        return TILE_FUSED_F16;
     }
     const enum num_f8_format fw = (enum num_f8_format)(e->w->fp_nfmt & 1);
     r->w = tile_weights_f8(t, fw, tile_f8_scale(e->w))->f8[0][0];
-    r->f8_values = tile_f8_values((enum num_f8_format)(e->w->fp_nfmt >> 1 & 1));
+    const enum num_f8_format fx = (enum num_f8_format)(e->w->fp_nfmt >> 1 & 1);
+    r->f8_values = tile_f8_values(fx);
+    return fw == NUM_F143 && fx == NUM_F143 ? TILE_FUSED_F143 : TILE_FUSED_F8;
 }
 
 /* Timing only: pointers move and words count as written, data stays where it is. */
@@ -458,10 +485,10 @@ uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_
     if (cut == 3 || passes <= cut) return 0;
     struct tile_fused_run r;
     r.slots = m->out;
-    prepare(e, l, v, &r);
+    r.regular = m->regular;
+    const enum tile_fused_type type = prepare(e, l, v, &r);
     r.written = all_written ? NULL : e->t->written;
-    tile_fused_fn *const loop = l->f8 ? e->vec->loop_f8 : e->vec->loop_f16;
-    const uint64_t done = e->timing ? pass_over(l, m, &r, passes - cut) : loop(&r, passes - cut);
+    const uint64_t done = e->timing ? pass_over(l, m, &r, passes - cut) : e->vec->loop[type](&r, passes - cut);
     for (uint32_t k = 0; k < 4; k++) {
         e->a[2 * k] = (uint32_t)r.pairs[k];
         e->a[2 * k + 1] = (uint32_t)(r.pairs[k] >> 32);
