@@ -1,6 +1,7 @@
-// cast_panels: A16 panels of halves to A32 panels of F143, out = round(in * 2^-scale).
+// cast_panels: A16 panels of halves to A32 panels of F8, out = round(in * 2^-scale).
 //
-// Arguments  m2 = out, m3 = in, m4 = R, m5 = C / 16, m6 = (-scale) & 63
+// Arguments  m2 = out, m3 = in, m4 = R, m5 = C / 16, m6 = (-scale) & 63,
+//            m7 = format (3 F143, 0 F152)
 // Shapes     R >= 1, C a multiple of 32; in in the interleaved region, 32-byte aligned (128-bit loads);
 //            out 8-byte aligned, anywhere
 // Split      contiguous rows from floor(w * R / 6) in every panel
@@ -11,13 +12,14 @@
 // Numerics   nearest even, saturating without a trap.
 #include "kernel.inc"
 
-KERNEL_ENTRY cast_panels, cast_panels_worker, 5
+KERNEL_ENTRY cast_panels, cast_panels_worker, 6
 
 // m0 rows of this worker - 1, m1 panels left - 1, m2 out, m3 in, m4 step of in to the next panel,
 // m5 step of out to the next panel, m6 sum of two such steps, m7 rows left
 cast_panels_worker:
-    { get $m0, $WSR ; setzi $a0, 3 }
-    { and $m0, $m0, 7 ; uput $FP_NFMT, $a0 }
+    { ld32 $a0, ARG(5) ; fnop }
+    { get $m0, $WSR ; uput $FP_NFMT, $a0 }
+    { and $m0, $m0, 7 ; fnop }
     { ld32 $a0, ARG(4) ; uput $FP_CTL, $azero }
     { ld32 $m4, ARG(2) ; uput $FP_SCL, $a0 }
     setzi $m5, SIXTH

@@ -1,7 +1,7 @@
 /* Casts of halves to F8 (device/cast_f16_f8.S, cast_panels.S). */
 #include "kernel/kernel_family.h"
 
-enum { CAST_SLOTS = 19, CAST_IDLE = 12, CAST_PANELS_SETUP = 25, CAST_PANELS_IDLE = 13 };
+enum { CAST_SLOTS = 19, CAST_IDLE = 12, CAST_PANELS_SETUP = 26, CAST_PANELS_IDLE = 14 };
 
 static bool cast_check_scale(const struct kernel_spec *spec, uint32_t i, GError **error) {
     const int32_t scale = (int32_t)spec->p[i];
@@ -49,6 +49,7 @@ static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs 
     if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 32, 1 << 16, 32, error)) return false;
     if (!cast_check_scale(spec, 2, error)) return false;
+    if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F8);
     kernel_operand_add(ret, 2 * n, 32, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
@@ -62,14 +63,15 @@ static uint64_t panels_cycles(const struct kernel_spec *spec, uint32_t lane) {
         const uint32_t rows = kernel_block(spec->p[0], w);
         slots[w] = rows ? CAST_PANELS_SETUP + spec->p[1] / 16 * (4 * rows + 6) : CAST_PANELS_IDLE;
     }
-    return kernel_time_single(lane, 5, slots);
+    return kernel_time_single(lane, 6, slots);
 }
 
 static uint32_t panels_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[0] = spec->p[0];
     ret[1] = spec->p[1] / 16;
     ret[2] = -spec->p[2] & 63;
-    return 3;
+    ret[3] = spec->p[3] ? 0 : 3;
+    return 4;
 }
 
 const struct kernel_family kernel_family_CAST_F16_F8 = {.describe = cast_describe,
@@ -134,3 +136,47 @@ const struct kernel_family kernel_family_CAST_F32_F16 = {
     .describe = wide_describe, .cycles = wide_cycles, .scalars = wide_scalars};
 const struct kernel_family kernel_family_CAST_F16_F32 = {
     .describe = wide_describe, .cycles = wide_cycles, .scalars = wide_scalars};
+
+/* --- F32 and F8 to F8: elements, scale, f152. --- */
+
+enum { TO_F8_SETUP = 18, TO_F8_IDLE = 12, F32_F8_VECTOR = 7, F8_F8_VECTOR = 9 };
+
+static bool to_f8_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                           GError **error) {
+    const bool wide = spec->kernel == KERNEL_CAST_F32_F8;
+    if (!kernel_check_param(spec, 0, 8, 1 << 18, 8, error)) return false;
+    if (!cast_check_scale(spec, 1, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, wide ? 1 : 3, 1, error)) return false;
+    const uint64_t n = spec->p[0];
+    kernel_operand_add(ret, n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F8);
+    kernel_operand_add(ret, wide ? 4 * n : n, 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       wide ? KERNEL_F32 : KERNEL_F8);
+    ret->useful_work = n / 2;
+    return true;
+}
+
+static uint64_t to_f8_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t narrow = spec->kernel == KERNEL_CAST_F8_F8;
+    const uint32_t vector = narrow ? F8_F8_VECTOR : F32_F8_VECTOR;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t vectors = kernel_share(spec->p[0] / 8, w);
+        slots[w] = (vectors ? TO_F8_SETUP + vector * vectors : TO_F8_IDLE) + narrow;
+    }
+    return kernel_time_single(lane, 5 + narrow, slots);
+}
+
+static uint32_t to_f8_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0] / 8;
+    ret[1] = -spec->p[1] & 63;
+    ret[2] = spec->p[2] & 1 ? 0 : 3;
+    if (spec->kernel == KERNEL_CAST_F32_F8) return 3;
+    ret[3] = ret[2];
+    ret[2] = spec->p[2] & 2 ? 0 : 3;
+    return 4;
+}
+
+const struct kernel_family kernel_family_CAST_F32_F8 = {
+    .describe = to_f8_describe, .cycles = to_f8_cycles, .scalars = to_f8_scalars};
+const struct kernel_family kernel_family_CAST_F8_F8 = {
+    .describe = to_f8_describe, .cycles = to_f8_cycles, .scalars = to_f8_scalars};

@@ -115,6 +115,23 @@ void num_kernel_cast_f16_f8(const uint32_t *p, void *const *op) {
         out[e] = num_f8_from_f32(num_f16_to_f32(in[e]), format, (int32_t)p[1]);
 }
 
+void num_kernel_cast_f32_f8(const uint32_t *p, void *const *op) {
+    uint8_t *out = op[0];
+    const float *in = op[1];
+    for (uint32_t e = 0; e < p[0]; e++)
+        out[e] = num_f8_from_f32(num_f16_to_f32(num_h(num_f32_flush(in[e]))),
+                                 p[2] ? NUM_F152 : NUM_F143, (int32_t)p[1]);
+}
+
+void num_kernel_cast_f8_f8(const uint32_t *p, void *const *op) {
+    uint8_t *out = op[0];
+    const uint8_t *in = op[1];
+    const enum num_f8_format from = p[2] & 2 ? NUM_F152 : NUM_F143;
+    for (uint32_t e = 0; e < p[0]; e++)
+        out[e] = num_f8_from_f32(num_f8_to_f32(in[e], from, 0), p[2] & 1 ? NUM_F152 : NUM_F143,
+                                 (int32_t)p[1]);
+}
+
 void num_kernel_cast_panels(const uint32_t *p, void *const *op) {
     uint8_t *out = op[0];
     const uint16_t *in = op[1];
@@ -123,7 +140,8 @@ void num_kernel_cast_panels(const uint32_t *p, void *const *op) {
         for (uint32_t row = 0; row < rows; row++)
             for (uint32_t c = 0; c < 16; c++)
                 out[(size_t)(panel / 2) * 32 * rows + 32 * row + panel % 2 * 16 + c] =
-                    cast_f8(in[((size_t)panel * rows + row) * 16 + c], (int32_t)p[2]);
+                    num_f8_from_f32(num_f16_to_f32(in[((size_t)panel * rows + row) * 16 + c]),
+                                    p[3] ? NUM_F152 : NUM_F143, (int32_t)p[2]);
 }
 
 void num_kernel_bias_gelu_f16(const uint32_t *p, void *const *op) {
