@@ -83,7 +83,8 @@ static void check_shape(struct check *c, const struct kernel_spec *spec) {
                  {'u', KERNEL_DATA_UNIFORM},
                  {'e', KERNEL_DATA_EXTREME},
                  {'s', KERNEL_DATA_SUBNORMAL},
-                 {'z', KERNEL_DATA_ZERO}};
+                 {'z', KERNEL_DATA_ZERO},
+                 {'n', KERNEL_DATA_NONFINITE}};
     struct kernel_needs needs;
     const bool valid = kernel_describe(spec, &needs, NULL);
     bool alias = false;

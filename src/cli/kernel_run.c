@@ -17,7 +17,7 @@ enum {
 };
 
 static const char *const data_names[KERNEL_N_DATA] = {"random", "uniform", "extreme", "subnormal",
-                                                      "zero"};
+                                                      "zero",   "nonfinite"};
 const char *kernel_data_name(enum kernel_data data) {
     return data_names[data];
 }
@@ -102,6 +102,11 @@ static float run_value(const struct kernel_run_options *o, uint32_t operand, uin
         return v * 3e-6f;
     case KERNEL_DATA_ZERO:
         return v < 0 ? -0.0f : 0.0f;
+    case KERNEL_DATA_NONFINITE: {
+        const float odd[3] = {INFINITY, -INFINITY, NAN};
+        const uint64_t draw = rand_u64(o->seed, stream, index) % 12;
+        return draw < ARRAY_LEN(odd) ? odd[draw] : v;
+    }
     default:
         return v;
     }

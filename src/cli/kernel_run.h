@@ -20,6 +20,7 @@ enum kernel_data {
     KERNEL_DATA_EXTREME,   /* large finite values */
     KERNEL_DATA_SUBNORMAL, /* subnormal values */
     KERNEL_DATA_ZERO,      /* zeros of both signs */
+    KERNEL_DATA_NONFINITE, /* normal, one value in four an infinity of either sign or NaN */
     KERNEL_N_DATA
 };
 const char *kernel_data_name(enum kernel_data data);
