@@ -1,5 +1,6 @@
-// gelu_f16: out = GELU(in), tanh form with a clamped polynomial.
+// gelu_f16: out = GELU(in), a tanh of a clamped polynomial.
 //
+// Entries    gelu_f16: tanh form; gelu_erf_f16: the erf form, same passes, constants fitted to it
 // Arguments  m2 = out (may be in), m3 = in, m4 = elements / 2
 // Shapes     an even number of halves; both 8-byte aligned, any region
 // Split      quads round robin: w, w + 6, ...; a last pair goes to the worker whose turn it is
@@ -18,25 +19,25 @@
 #include "kernel.inc"
 #include "gelu.inc"
 
-KERNEL_ENTRY gelu_f16, gelu_f16_worker, 3
-
 // m1 pairs, m2 quads, m4 quads of this worker - 1, m5 out, m6 in, m7 offset of the load ahead,
 // m8 offset of the reload, m9 offset out, m10 last offset
 // a0:1 x ahead, a2:3 value, a4:5 clamped x / x, a6 bounds, a7 {0.5, 1.0}
-gelu_f16_worker:
+.macro GELU_QUADS p, tas_lo, tas_hi
+KERNEL_ENTRY \p, \p\()_worker, 3
+\p\()_worker:
     { get $m0, $WSR ; setzi $a0, ZAACC }
     { and $m0, $m0, 7 ; uput $FP_CLR, $a0 }
     { ld32 $m1, ARG(2) ; setzi $a6, GELU_BOUNDS_LO }
     { shr $m2, $m1, 1 ; or $a6, $a6, GELU_BOUNDS_HI }
     { setzi $m3, SIXTH ; setzi $a7, GELU_HALF_ONE_LO }
     { sub $m4, $m2, $m0 ; or $a7, $a7, GELU_HALF_ONE_HI }
-    { add $m4, $m4, 5 ; setzi $a0, GELU_TAS_LO }
-    { mul $m4, $m4, $m3 ; or $a0, $a0, GELU_TAS_HI }
+    { add $m4, $m4, 5 ; setzi $a0, \tas_lo }
+    { mul $m4, $m4, $m3 ; or $a0, $a0, \tas_hi }
     { shr $m4, $m4, SIXTH_SHIFT ; uput $TAS, $a0 }
     ld32 $m5, ARG(0)
     ld32 $m6, ARG(1)
     shl $m9, $m0, 3
-    brz $m4, gelu_f16_tail
+    brz $m4, \p\()_tail
     shl $m7, $m0, 3
     shl $m8, $m0, 3
     add $m4, $m4, -1
@@ -64,10 +65,10 @@ gelu_f16_worker:
     { nop ; f16v4mul $a2:3, $a7:BL, $a2:3 }
     { nop ; f16v4mul $a2:3, $a2:3, $a4:5 }
     st64step $a2:3, $m5, $m9+=, 6
-    brz $m1, gelu_f16_exit
-gelu_f16_turn:
+    brz $m1, \p\()_exit
+\p\()_turn:
     cmpeq $m3, $m9, $m2
-    brz $m3, gelu_f16_exit
+    brz $m3, \p\()_exit
     { ld32 $a0, $m6, $m9, 0 ; zero $a1 }
     { nop ; f16v4clamp $a4:5, $a0:1, $a6 }
     { nop ; f16v4mul $a2:3, $a4:5, $a4:5 }
@@ -79,10 +80,14 @@ gelu_f16_turn:
     { nop ; f16v2mul $a2, $a7:BL, $a2 }
     { nop ; f16v2mul $a2, $a2, $a0 }
     st32 $a2, $m5, $m9, 0
-gelu_f16_exit:
+\p\()_exit:
     exitz $m15
-gelu_f16_tail:
+\p\()_tail:
     and $m1, $m1, 1
     shl $m2, $m2, 3
-    brz $m1, gelu_f16_exit
-    bri gelu_f16_turn
+    brz $m1, \p\()_exit
+    bri \p\()_turn
+.endm
+
+GELU_QUADS gelu_f16, GELU_TAS_LO, GELU_TAS_HI
+GELU_QUADS gelu_erf_f16, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI

@@ -2,14 +2,14 @@
 //
 // Purpose    e = exp(scale * (s - max)); out = e, statistics = scale * max and the sum of e (F32)
 // Entries    softmax_f16: a worker per row; softmax_f16_split: six workers share every row, three launches
-//            per row (few rows)
+//            per row (few rows); softmax_f16_causal: a worker per row, keys behind row + offset masked too
 // Arguments  m2 = out (may be the scores), m3 = statistics [2][R] in F32, m4 = scores, m5 = R,
 //            m6 = full panels, m7 = keys behind them (0..15) | panels of zeros << 8,
-//            m8 = -scale (half bits)
+//            m8 = -scale (half bits); causal: m6 = valid keys << 8 | panels, m7 = offset + 1 (at least 1)
 // Shapes     scores, out: A16 panels [keys / 16][R][16] of halves; masked keys come out as 0. The scores
 //            of a row spread by less than 65504
 // Alignment  8 bytes each, any region. Access tail: none. Contexts: all six workers
-// Split      rows w, w + 6, ...; split: full panels floor(w F / 6) .. floor((w + 1) F / 6), the rest of
+// Split      rows w, w + 6, ... (causal: each with min(valid, row + offset + 1) keys); split: full panels floor(w F / 6) .. floor((w + 1) F / 6), the rest of
 //            the row by worker 5
 // Slots      per full panel 4 for the maximum and 18 for the exponentials, 8 more unless their arguments
 //            are zero (f16v2exp takes 1 or 2 slots):
@@ -105,8 +105,11 @@
     { nop ; f16v2exp $a1, $a1 }
     { nop ; f16v4acc $a0:1 }
     { st64step $a0:1, $m15, $m10+=, 1 ; fnop }
-    SOFTMAX_QUAD
-    { ld64 $a2:3, $m8, $m15, 0 ; f16v4min $a0:1, $a0:1, $azeros }
+    { ld64step $a4:5, $m15, $m9+=, 1 ; fnop }
+    { ld64 $a2:3, $m8, $m15, 0 ; f16v4sub $a0:1, $a6:BL, $a4:5 }
+    { ld64 $a4:5, $m8, $m15, 4 ; f16v4mul $a0:1, $a6:BU, $a0:1 }
+    { nop ; and64 $a0:1, $a0:1, $a2:3 }
+    { nop ; or64 $a0:1, $a0:1, $a4:5 }
     { nop ; f16v2exp $a0, $a0 }
     { sub $m11, 3, $m11 ; f16v2exp $a1, $a1 }
     { nop ; and64 $a0:1, $a0:1, $a2:3 }
@@ -130,12 +133,16 @@
     { nop ; f32v2gina $a2:3, $azeros, 0 }
 .endm
 
-KERNEL_ENTRY softmax_f16, softmax_f16_worker, 7
+// A row after the other; causal: the keys of a row are counted as it begins.
+.macro SOFTMAX_ROWS p, causal
+KERNEL_ENTRY \p, \p\()_worker, 7
 
-// Masks of 0 .. 3 valid halves of a quad.
-softmax_f16_masks:
+// Masks of 0 .. 3 valid halves of a quad; behind them -1 for the others, so that the slots of their
+// exponentials do not depend on what stands there.
+\p\()_masks:
     .word 0, 0, 0x0000ffff, 0, 0xffffffff, 0, 0xffffffff, 0x0000ffff
-softmax_f16_worker:
+    .word 0xbc00bc00, 0xbc00bc00, 0xbc000000, 0xbc00bc00, 0, 0xbc00bc00, 0, 0xbc000000
+\p\()_worker:
     { get $m9, $WSR ; setzi $a0, ZAACC }
     { and $m9, $m9, 7 ; uput $FP_CLR, $a0 }
     { ld32 $m4, ARG(3) ; fnop }
@@ -145,7 +152,7 @@ softmax_f16_worker:
     add $m0, $m0, 5
     mul $m0, $m0, $m8
     shr $m0, $m0, SIXTH_SHIFT
-    brz $m0, softmax_f16_exit
+    brz $m0, \p\()_exit
     add $m0, $m0, -1
     ld32 $m1, ARG(1)
     shl $m3, $m9, 2
@@ -157,24 +164,46 @@ softmax_f16_worker:
     add $m3, $m3, $m9
     shl $m4, $m4, 2
     add $m4, $m4, -3
+    .if \causal == 0
     ld32 $m5, ARG(4)
     ld32 $m6, ARG(5)
     shr $m7, $m6, 8
     and $m6, $m6, 255
     and $m9, $m6, 3
     shl $m9, $m9, 3
-    setzi $m8, softmax_f16_masks
+    setzi $m8, \p\()_masks
     add $m8, $m8, $m9
+    .endif
     nop
-softmax_f16_row:
-    SOFTMAX_MAX softmax_f16
+\p\()_row:
+    .if \causal
+    ld32 $m9, ARG(1)
+    ld32 $m10, ARG(5)
+    sub $m9, $m1, $m9
+    shr $m9, $m9, 2
+    add $m9, $m9, $m10
+    ld32 $m7, ARG(4)
+    shr $m10, $m7, 8
+    and $m7, $m7, 255
+    min $m9, $m9, $m10
+    shr $m5, $m9, 4
+    and $m6, $m9, 15
+    add $m9, $m9, 15
+    shr $m9, $m9, 4
+    sub $m7, $m7, $m9
+    and $m9, $m6, 3
+    shl $m9, $m9, 3
+    setzi $m8, \p\()_masks
+    add $m8, $m8, $m9
+    .endif
+    SOFTMAX_MAX \p
     { nop ; sort4x16lo $a6, $a4, $a7 }
     { nop ; f16tof32 $a4, $a4 }
     { nop ; f16tof32 $a5, $a7 }
     { nop ; f32mul $a4, $a4, $a5 }
     { add $m11, $m5, -1 ; f32sub $a4, $azero, $a4 }
     { st32 $a4, $m1, $m15, 0 ; fnop }
-    SOFTMAX_EXP softmax_f16
+    SOFTMAX_EXP \p
     { ld32 $m11, ARG(3) ; f32v2add $a0:1, $a0:1, $a2:3 }
     { shl $m11, $m11, 2 ; f32add $a0, $a0, $a1 }
     st32 $a0, $m1, $m11, 0
@@ -182,9 +211,13 @@ softmax_f16_row:
     add $m2, $m2, 192
     add $m3, $m3, 192
     nop
-    brnzdec $m0, softmax_f16_row
-softmax_f16_exit:
+    brnzdec $m0, \p\()_row
+\p\()_exit:
     exitz $m15
+.endm
+
+SOFTMAX_ROWS softmax_f16, 0
+SOFTMAX_ROWS softmax_f16_causal, 1
 
 // Split: frame 0..6 as above (0, 1, 2 advance), 8..13 maxima, 14..19 sums of the workers.
     KERNEL_SECTION softmax_f16_split
@@ -220,6 +253,7 @@ softmax_f16_split_row:
     .align 8
 softmax_f16_split_masks:
     .word 0, 0, 0x0000ffff, 0, 0xffffffff, 0, 0xffffffff, 0x0000ffff
+    .word 0xbc00bc00, 0xbc00bc00, 0xbc000000, 0xbc00bc00, 0, 0xbc00bc00, 0, 0xbc000000
 // m0 worker, m3 scores and m2 out of its first panel, m4 panel step, m5 its full panels, m6 ragged keys,
 // m7 zero panels, m8 mask
 .macro SOFTMAX_SHARE

@@ -151,9 +151,16 @@ const struct kernel_family kernel_family_NORMALISE_PANELS = {.describe = normali
                                                              .scalars = normalise_scalars,
                                                              .symbol = normalise_symbol};
 
-/* --- Softmax of whole rows (device/softmax_f16.S): rows, keys, valid, scale (half bits). --- */
+/* --- Softmax of whole rows (device/softmax_f16.S): rows, keys, valid, scale (half bits),
+ * causal. --- */
 
-enum { SOFTMAX_SETUP = 31, SOFTMAX_ROW = 31, SOFTMAX_RAGGED = 26 };
+enum {
+    SOFTMAX_SETUP = 31,
+    SOFTMAX_ROW = 31,
+    SOFTMAX_RAGGED = 27,
+    CAUSAL_SETUP = 23,
+    CAUSAL_ROW = 18, /* to count the keys of a row */
+};
 
 static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                              GError **error) {
@@ -162,6 +169,7 @@ static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs
     if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
     if (spec->p[3] == 0 || spec->p[3] >= 0x7c00)
         return kernel_refuse(spec, 3, "scale", "the bits of a positive finite half", error);
+    if (!kernel_check_param(spec, 4, 0, 4096, 1, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 8 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
@@ -175,7 +183,7 @@ static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs
 /* Six workers share a row when there are few and long ones (num_kernel_softmax_f16 knows it too).
  */
 static bool softmax_is_split(const struct kernel_spec *spec) {
-    return spec->p[0] <= 3 && spec->p[2] / 16 >= 12;
+    return !spec->p[4] && spec->p[0] <= 3 && spec->p[2] / 16 >= 12;
 }
 
 enum { SPLIT_MAX = 42, SPLIT_EXP = 55, SPLIT_SUM = 23, SPLIT_SUM_IDLE = 4 };
@@ -189,7 +197,7 @@ static uint64_t softmax_split_cycles(const struct kernel_spec *spec, uint32_t la
         const bool last = w == TARGET_N_WORKERS - 1;
         max[w] = SPLIT_MAX + 4 * panels + (last && ragged ? 9 + 2 * (ragged / 4) : 0);
         exponentials[w] = SPLIT_EXP + 26 * panels + (last ? 4 * zeros : 0);
-        if (last && ragged) exponentials[w] += 17 + 9 * (ragged / 4) + 3 - ragged / 4;
+        if (last && ragged) exponentials[w] += 18 + 9 * (ragged / 4) + 3 - ragged / 4;
         sum[w] = w == 0 ? SPLIT_SUM : SPLIT_SUM_IDLE;
     }
     struct kernel_time t;
@@ -210,18 +218,31 @@ static uint64_t softmax_split_cycles(const struct kernel_spec *spec, uint32_t la
     return kernel_time_end(&t, lane);
 }
 
-/* With two slots per exponential. */
-static uint64_t softmax_cycles(const struct kernel_spec *spec, uint32_t lane) {
-    const uint32_t full = spec->p[2] / 16, ragged = spec->p[2] % 16;
+/* Slots of a row with this many keys, with two slots per exponential. */
+static uint32_t softmax_row_slots(const struct kernel_spec *spec, uint32_t keys) {
+    const uint32_t full = keys / 16, ragged = keys % 16;
     const uint32_t zeros = spec->p[1] / 16 - full - (ragged != 0);
-    if (softmax_is_split(spec)) return softmax_split_cycles(spec, lane);
     uint32_t row = SOFTMAX_ROW + 4 * zeros;
     if (full) row += 4 + (4 + 18 + 8) * full;
     if (ragged) row += SOFTMAX_RAGGED + (2 + 9) * (ragged / 4) + 3 - ragged / 4;
+    return row;
+}
+
+static uint32_t causal_slots(const struct kernel_spec *spec, uint32_t w) {
+    uint32_t slots = CAUSAL_SETUP;
+    for (uint32_t r = w; r < spec->p[0]; r += TARGET_N_WORKERS)
+        slots += CAUSAL_ROW + softmax_row_slots(spec, MIN(spec->p[2], r + spec->p[4]));
+    return slots;
+}
+
+static uint64_t softmax_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    if (softmax_is_split(spec)) return softmax_split_cycles(spec, lane);
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
-        slots[w] = rows ? SOFTMAX_SETUP + rows * row : MAX_IDLE;
+        slots[w] = SOFTMAX_SETUP + rows * softmax_row_slots(spec, spec->p[2]);
+        if (spec->p[4]) slots[w] = causal_slots(spec, w);
+        if (!rows) slots[w] = MAX_IDLE;
     }
     return kernel_time_single(lane, 7, slots);
 }
@@ -232,10 +253,15 @@ static uint32_t softmax_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[1] = full;
     ret[2] = ragged | (spec->p[1] / 16 - full - (ragged != 0)) << 8;
     ret[3] = spec->p[3] ^ 0x8000;
+    if (spec->p[4]) {
+        ret[1] = spec->p[2] << 8 | spec->p[1] / 16;
+        ret[2] = spec->p[4];
+    }
     return 4;
 }
 
 static const char *softmax_symbol(const struct kernel_spec *spec) {
+    if (spec->p[4]) return "softmax_f16_causal";
     return softmax_is_split(spec) ? "softmax_f16_split" : "softmax_f16";
 }
 

@@ -13,6 +13,7 @@ enum {
 static bool gelu_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
     if (!kernel_check_param(spec, 0, 2, 1 << 18, 2, error)) return false;
+    if (!kernel_check_param(spec, 1, 0, 1, 1, error)) return false;
     kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        KERNEL_F16);
     kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
@@ -40,8 +41,14 @@ static uint32_t gelu_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     return 1;
 }
 
-const struct kernel_family kernel_family_GELU_F16 = {
-    .describe = gelu_describe, .cycles = gelu_cycles, .scalars = gelu_scalars};
+static const char *gelu_symbol(const struct kernel_spec *spec) {
+    return spec->p[1] ? "gelu_erf_f16" : "gelu_f16";
+}
+
+const struct kernel_family kernel_family_GELU_F16 = {.describe = gelu_describe,
+                                                     .cycles = gelu_cycles,
+                                                     .scalars = gelu_scalars,
+                                                     .symbol = gelu_symbol};
 
 /* --- Bias + GELU (device/bias_gelu_f16.S). Parameters: rows, width, narrow. --- */
 

@@ -31,6 +31,8 @@ num_kernel_twin num_kernel_rms_f16, num_kernel_fill_f16, num_kernel_copy_u16;
 
 /* One quad or element of the tanh form with a clamped polynomial, as gelu_f16 rounds it. */
 uint16_t num_kernel_gelu(uint16_t x);
+/* The same with the constants of the erf form. */
+uint16_t num_kernel_gelu_erf(uint16_t x);
 
 /* --- Half arithmetic as the auxiliary pipe does it: one rounding, nearest even, saturating. --- */
 

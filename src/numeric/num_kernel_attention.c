@@ -86,7 +86,7 @@ static float collect(const float lane[8]) {
 /* The worker that sums column c: parts of whole panels where six workers share a row. */
 static uint32_t softmax_part(const uint32_t *p, uint32_t c) {
     const uint32_t full = p[2] / 16;
-    if (p[0] > 3 || full < 12) return 0;
+    if (p[4] || p[0] > 3 || full < 12) return 0;
     uint32_t w = 0;
     while (w < 5 && c / 16 >= (w + 1) * full / 6) w++;
     return w;
@@ -95,19 +95,20 @@ static uint32_t softmax_part(const uint32_t *p, uint32_t c) {
 static void softmax_row(const uint32_t *p, uint32_t r, const uint16_t *in, uint16_t *out,
                         float *ret_max, float *ret_sum) {
     const uint16_t minus_scale = (uint16_t)(p[3] ^ 0x8000);
+    const uint32_t keys = p[4] && r + p[4] < p[2] ? r + p[4] : p[2];
     uint16_t best = 0xfbff;
-    for (uint32_t c = 0; c < p[2]; c++)
+    for (uint32_t c = 0; c < keys; c++)
         if (num_f16_to_f32(in[at16(p[0], r, c)]) > num_f16_to_f32(best))
             best = in[at16(p[0], r, c)];
     float lanes[6][8] = {{0}};
     for (uint32_t c = 0; c < p[1]; c++) {
         float *lane = lanes[softmax_part(p, c)];
         uint16_t e = 0;
-        if (c < p[2]) {
+        if (c < keys) {
             e = num_h_mul(minus_scale, num_h_sub(best, in[at16(p[0], r, c)]));
             e = num_h(exp(num_f16_to_f32(e)));
             /* the ragged panel is summed quad by quad in the lanes 0..3 */
-            const uint32_t k = c < p[2] / 16 * 16 ? c % 8 : c % 4;
+            const uint32_t k = c < keys / 16 * 16 ? c % 8 : c % 4;
             lane[k] = num_f32_round((double)lane[k] + num_f16_to_f32(e));
         }
         out[at16(p[0], r, c)] = e;

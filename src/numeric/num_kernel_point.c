@@ -15,22 +15,31 @@ void num_kernel_reduce_f16(const uint32_t *p, void *const *op) {
     }
 }
 
-enum { GELU_A = 0x3a62, GELU_AB = 0x2891, HALF_HALF = 0x3800, HALF_ONE = 0x3c00 };
+enum { GELU_A = 0x3a62, GELU_AB = 0x2891, ERF_A = 0x3a66, ERF_AB = 0x2875 };
+enum { HALF_HALF = 0x3800, HALF_ONE = 0x3c00 };
 
-uint16_t num_kernel_gelu(uint16_t x) {
+static uint16_t gelu_by(uint16_t a, uint16_t ab, uint16_t x) {
     const float xf = num_f16_to_f32(x);
     const uint16_t c = num_h(xf < -8 ? -8 : xf > 8 ? 8 : xf);
     const uint16_t cube = num_h_mul(num_h_mul(c, c), c);
-    const double poly = (double)num_f16_to_f32(GELU_AB) * num_f16_to_f32(cube) +
-                        (double)num_f16_to_f32(GELU_A) * num_f16_to_f32(c);
+    const double poly = (double)num_f16_to_f32(ab) * num_f16_to_f32(cube) +
+                        (double)num_f16_to_f32(a) * num_f16_to_f32(c);
     const uint16_t t = num_h(tanh(num_f16_to_f32(num_h(num_f32_round(poly)))));
     return num_h_mul(num_h_mul(HALF_HALF, num_h_add(HALF_ONE, t)), x);
+}
+
+uint16_t num_kernel_gelu(uint16_t x) {
+    return gelu_by(GELU_A, GELU_AB, x);
+}
+uint16_t num_kernel_gelu_erf(uint16_t x) {
+    return gelu_by(ERF_A, ERF_AB, x);
 }
 
 void num_kernel_gelu_f16(const uint32_t *p, void *const *op) {
     uint16_t *out = op[0];
     const uint16_t *in = op[1];
-    for (uint32_t e = 0; e < p[0]; e++) out[e] = num_kernel_gelu(in[e]);
+    for (uint32_t e = 0; e < p[0]; e++)
+        out[e] = p[1] ? num_kernel_gelu_erf(in[e]) : num_kernel_gelu(in[e]);
 }
 
 void num_kernel_copy(const uint32_t *p, void *const *op) {
