@@ -20,3 +20,7 @@ done
 run gemm-smoke-64 --workload gemm-smoke --tiles 64
 run batched-gemm-smoke-64 --workload batched-gemm-smoke --tiles 64
 run siglip-mlp-b1 --workload siglip-mlp-benchmark --mlp-batch 1
+run siglip-mlp-b1-f8 --workload siglip-mlp-benchmark --mlp-batch 1 --fp8-scale -4
+run siglip-attention-b1 --workload siglip-attention-benchmark --attention-batch 1
+run siglip-vit-1-layer-b1-f8 --workload siglip-vit-benchmark --fuse-qkv --fp8-scale -4 \
+    --diagnostic-atol 0.2 --diagnostic-rtol 0.05
