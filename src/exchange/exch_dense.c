@@ -7,7 +7,8 @@
  * where idle already lost is sunk (the cap), and urgency is the projected finish (start + words
  * still to come) or the words still to come, with more weight on the last words so that all end
  * together. A sender without a candidate comes back later. The time lines then say whether the slot
- * obeys every rule. Time per message does not depend on their number. Only for problems without
+ * obeys every rule. For small rows a pointer control, a neutral and a gap count as slots, the pointer
+ * more at tiles whose rows are longer than the mean. Time per message does not depend on their number. Only for problems without
  * dependencies, moving sources and multicast. */
 #include "exchange/exch_int.h"
 
@@ -33,6 +34,7 @@ struct dense {
     int16_t near_free[N]; /* free label of receivers relative to epoch, clamped */
     int32_t free_label[N];
     uint32_t epoch;
+    uint32_t end[N];                  /* of the sender's last message */
     uint32_t cursor[N];               /* slot from which the sender looks */
     uint32_t left_out[N], left_in[N]; /* words */
     uint32_t n_left, now;             /* now: bucket of the wheel */
@@ -40,10 +42,15 @@ struct dense {
     int32_t mean[N];    /* mean ttm of a sender, for the order of time */
     int16_t urgency[N]; /* weight x words left, fixed point */
     int16_t score[N];
-    int16_t scale, ttm_weight, contiguous;
+    int16_t scale, ttm_weight, gapless;
+    int16_t contiguous[N]; /* worth of a pointer control saved at the receiver */
+    int32_t words[N];   /* of a tile, beyond sends and source controls, so far */
+    int64_t words_sum;
     uint32_t
         *follower; /* [messages] the one whose destination starts where this ends, or UINT32_MAX */
     int16_t expect[N];
+    /* [N * N] 1 where what goes in front of the pair's next message at the receiver is there */
+    uint8_t *open;
     uint8_t *done;
     /* time wheel: senders due in a slot, linked */
     uint32_t n_buckets;
@@ -59,8 +66,10 @@ struct scoring {
     const int16_t *near_free, *urgency;
     const int8_t *ttm;
     const uint8_t *pend;
+    const int16_t *contiguous;
     const int16_t *expect; /* sender whose message continues the buffer of a receiver, or -1 */
-    int16_t from, look, cap, scale, ttm_weight, sender, contiguous;
+    const uint8_t *open;
+    int16_t from, look, cap, scale, ttm_weight, sender, gapless;
 };
 /* 16 receivers at once; N is a multiple. */
 typedef int16_t v16 __attribute__((vector_size(32), aligned(2), may_alias));
@@ -84,13 +93,18 @@ static inline __attribute__((always_inline)) int16_t largest(v16 v) {
 CLONES static int16_t score_all(const struct scoring *k, int16_t *score) {
     const v16 zero = {0}, from = zero + k->from, look = zero + k->look, cap = zero + k->cap;
     const v16 scale = zero + k->scale, ttm_weight = zero + k->ttm_weight, none = zero + NONE;
-    const v16 sender = zero + k->sender, contiguous = zero + k->contiguous;
+    const v16 sender = zero + k->sender;
+    const v16 gapless = zero + k->gapless;
     v16 best = none;
     for (uint32_t d = 0; d < N; d += 16) {
         const v16 ttm = wide(k->ttm + d), pend = wide(k->pend + d);
         const v16 wait = *(const v16 *)(k->near_free + d) - ttm - from;
         const v16 idle = pick(-wait < cap, -wait, cap);
-        const v16 bonus = (*(const v16 *)(k->expect + d) == sender) & contiguous;
+        const v16 expect = *(const v16 *)(k->expect + d), follows = expect == sender;
+        const v16 contiguous = *(const v16 *)(k->contiguous + d);
+        const v16 bonus = ((follows | (expect < zero)) & contiguous) +
+                          ((follows | (wide(k->open + d) != zero)) & contiguous) - contiguous +
+                          ((wait <= zero) & gapless) + ((wait >= zero) & gapless);
         const v16 v =
             *(const v16 *)(k->urgency + d) - larger(wait, idle) * scale + ttm * ttm_weight + bonus;
         const v16 out = pick((wait > look) | (pend == zero), none, v);
@@ -134,6 +148,20 @@ static void set_near(struct dense *k, uint32_t d) {
     k->near_free[d] = (int16_t)CLAMP(v, -16000, 30000);
 }
 
+/* A pointer control that meets a source control takes more: a two-word instruction at an even word.
+ */
+static int32_t pointer_words(const struct dense *k, uint32_t d, uint32_t items) {
+    return exch_lag(k->route, d) % items == 0 ? 2 : 1;
+}
+
+/* Receivers that have more control words than the mean by now save with more weight. */
+static void set_contiguous(struct dense *k, uint32_t d) {
+    const float mean = (float)k->words_sum / (float)N;
+    const float more = CLAMP(((float)k->words[d] - mean) * k->o->even, -0.7f, 2.0f);
+    const float v = k->o->contiguous * (1.0f + more) * (float)k->scale;
+    k->contiguous[d] = (int16_t)MIN(v, 7000.0f);
+}
+
 /* Fixed point: `scale` units per slot, so that the largest urgency and cost fit 16 bits. */
 static void set_scale(struct dense *k) {
     uint32_t most = 1;
@@ -143,7 +171,10 @@ static void set_scale(struct dense *k) {
     k->scale = (int16_t)CLAMP(room, 4.0f, 64.0f);
     const uint32_t worst = 2 * MAX(k->o->look, k->o->cap);
     if (worst * (uint32_t)k->scale > 12000) k->scale = (int16_t)(12000 / worst);
-    k->contiguous = (int16_t)MIN(k->o->contiguous * (float)k->scale, 16000.0f);
+    const float bonus = 2 * (k->o->contiguous + k->o->gapless); /* at most, in slots */
+    if (bonus * (float)k->scale > 16000.0f) k->scale = (int16_t)MAX(16000.0f / bonus, 1.0f);
+    for (uint32_t d = 0; d < N; d++) set_contiguous(k, d);
+    k->gapless = (int16_t)(k->o->gapless * (float)k->scale);
     k->ttm_weight = (int16_t)(k->o->projected ? k->o->weight * (float)k->scale + 0.5f : 0);
 }
 static void set_urgency(struct dense *k, uint32_t d) {
@@ -185,7 +216,10 @@ static int16_t later_score(const struct dense *k, const struct scoring *g, uint3
     const int32_t wait = k->near_free[d] - g->ttm[d] - g->from;
     const int32_t receiver_idle = (int32_t)push - wait;
     const int32_t cost = (int32_t)push + MIN(receiver_idle, (int32_t)g->cap);
-    const int32_t bonus = g->expect[d] == g->sender ? g->contiguous : 0;
+    const bool follows = g->expect[d] == g->sender;
+    const int32_t bonus = (follows || g->expect[d] < 0 ? g->contiguous[d] : 0) +
+                          (follows || g->open[d] ? g->contiguous[d] : 0) - g->contiguous[d] +
+                          (receiver_idle <= 0 ? g->gapless : 0);
     return (int16_t)MAX(k->urgency[d] - cost * g->scale + g->ttm[d] * g->ttm_weight + bonus,
                         NONE + 1);
 }
@@ -204,7 +238,9 @@ static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
                               .ttm_weight = k->ttm_weight,
                               .expect = k->expect,
                               .sender = (int16_t)s,
-                              .contiguous = k->contiguous};
+                              .open = k->open + (size_t)s * N,
+                              .contiguous = k->contiguous,
+                              .gapless = k->gapless};
     int16_t best = score_all(&g, k->score);
     struct candidate pushed[N];
     uint32_t n_pushed = 0;
@@ -236,13 +272,29 @@ static void set_expect(struct dense *k, uint32_t d, uint32_t f) {
     k->expect[d] = -1;
     if (f == UINT32_MAX || k->done[f]) return;
     const uint32_t s = k->m->src[f];
-    if (k->list[k->head[k->pair_of[(size_t)s * N + d]]] == f) k->expect[d] = (int16_t)s;
+    if (k->list[k->head[k->pair_of[(size_t)s * N + d]]] != f) return;
+    k->expect[d] = (int16_t)s;
+    k->open[(size_t)s * N + d] = 1;
+}
+
+/* Control words that the choice costs its receiver and its sender. */
+static void count_words(struct dense *k, uint32_t s, const struct candidate *c, uint32_t items) {
+    const int32_t at = (int32_t)c->slot + k->route->ttm[s][c->d] + 1;
+    const int32_t pointer = k->expect[c->d] == (int16_t)s ? 0 : pointer_words(k, c->d, items);
+    const int32_t neutral = at > k->free_label[c->d], gap = c->slot > k->end[s];
+    k->words[c->d] += pointer + neutral;
+    k->words[s] += gap;
+    k->words_sum += pointer + neutral + gap;
+    k->end[s] = c->slot + items;
+    set_contiguous(k, c->d);
 }
 
 static void take(struct dense *k, uint32_t s, const struct candidate *c) {
     const uint32_t pair = k->pair_of[(size_t)s * N + c->d], i = k->list[k->head[pair]++];
     const uint32_t left = k->pair_end[pair] - k->head[pair], n = k->m->items[i];
+    if (k->o->even != 0) count_words(k, s, c, n);
     k->pend[(size_t)s * N + c->d] = (uint8_t)MIN(left, 255u);
+    k->open[(size_t)s * N + c->d] = 0;
     exch_lines_commit(k->l, i, c->slot);
     k->s->slot[i] = c->slot;
     k->cursor[s] = c->slot + n;
@@ -410,6 +462,7 @@ void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options
     k->list = g_new(uint32_t, m->n + 1);
     k->pair_of = g_new(uint32_t, (size_t)N * N);
     k->pend = g_new0(uint8_t, (size_t)N * N);
+    k->open = g_new0(uint8_t, (size_t)N * N);
     prepare(k);
     uint32_t list[N];
     for (uint32_t at = 0; k->n_left > 0; at++) {
@@ -437,6 +490,7 @@ void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options
     g_free(k->pair_end);
     g_free(k->pair_of);
     g_free(k->pend);
+    g_free(k->open);
     g_free(k->bucket);
     g_free(k->follower);
     g_free(k->done);

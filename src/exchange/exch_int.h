@@ -118,6 +118,8 @@ struct exch_dense_options {
         keep_before;  /* messages of the given schedule that are sent before this stay; 0 = none */
     float contiguous; /* slots that a message is worth which continues its receiver's buffer: small
                          rows */
+    float gapless; /* slots that it is worth to a sender, and to a receiver, to leave no gap */
+    float even;    /* further worth per word that a tile's row is longer than the mean */
 };
 bool exch_dense_applies(const struct exch_msgs *m);
 void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options *o, bool relaxed,
