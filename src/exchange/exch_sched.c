@@ -235,7 +235,7 @@ static const struct exch_dense_options dense_sets[] = {
  * from short phases to short rows. */
 static const struct exch_dense_options compact_sets[] = {
     {48, 3, 0.06f, true, 0.05f, 1000, 0.1f, 0, 15, 25, 0.02f},
-    {40, 3, 0.02f, true, 0.03f, 1000, 0.1f, 0, 20, 25, 0.015f},
+    {64, 2, 0.06f, true, 0.05f, 1000, 0.1f, 0, 30, 50, 0.015f},
     {31, 3, 0.03f, true, 0.1f, 1000, 0.1f, 0, 60, 70, 0.01f},
 };
 enum { DENSE_FOR_MIXED = 2 };
