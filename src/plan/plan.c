@@ -89,12 +89,14 @@ static void sort_costs(struct search *s, uint32_t i) {
     g_free(keys);
 }
 
+/* Rank r takes the r-th best candidate of the last product, with the best ones before it. */
 static void trace(const struct search *s, struct plan_candidate *chosen) {
     const uint32_t n = s->p.n_gemms;
     uint32_t *pick = arena_new_array(s->arena, uint32_t, n + 1);
     memset(pick, 0xff, n * sizeof *pick);
     for (uint32_t i = n; i-- > 0;) {
-        if (pick[i] == PROGRAM_NONE) pick[i] = s->order[i][0]; /* no product reads it */
+        const uint32_t rank = i == n - 1 ? MIN(s->o->rank, s->sets[i].n - 1) : 0;
+        if (pick[i] == PROGRAM_NONE) pick[i] = s->order[i][rank]; /* no product reads it */
         if (s->p.gemms[i].source != PROGRAM_NONE) pick[s->p.gemms[i].source] = s->back[i][pick[i]];
         chosen[i] = s->sets[i].candidates[pick[i]];
     }

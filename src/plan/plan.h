@@ -37,7 +37,6 @@ struct plan_options {
     uint32_t n_tiles;
     bool inputs_once; /* host inputs stored once and distributed on the device; else the host
                        * may write them in any layout, replicas included */
-    bool parameters_resident; /* false: as below. true: parameters may be stored in every reader */
     uint32_t standard_bytes, interleaved_bytes; /* capacity for planned data on a tile */
     uint32_t free_input_bytes; /* most that a freely placed host input may take on a tile */
     uint32_t n_constraints;
@@ -48,7 +47,7 @@ struct plan_options {
         attention_pv_fp8; /* both operands of that product of attention in F8 F143 */
     int32_t attention_qk_exponent, attention_pv_exponent;
     uint32_t candidates; /* grids kept per product for the search; 0 = default */
-    uint32_t rank;       /* 0 = the best plan, 1 = the next one ... (acceptance of finalists) */
+    uint32_t rank;       /* 0 = the best plan, 1 = with the next best last product ... */
 };
 void plan_options_defaults(struct plan_options *o);
 
