@@ -94,7 +94,9 @@ static void put_control(struct walk *w, uint32_t kind, uint32_t slot, uint32_t v
     w->lines[kind][w->counts[kind]++] = (struct control){slot, value};
     if (kind == CONTROL_BASE) return;
     w->last_control = slot + 1;
-    if (kind == CONTROL_FMT && (value & ~CONTROL_MERGED) > 2)
+    const uint32_t plain = value & ~CONTROL_MERGED;
+    const bool mux = kind == CONTROL_MUX || kind == CONTROL_PAIR;
+    if ((kind == CONTROL_FMT && plain > 2) || (mux && plain >> TARGET_EXCH_MUX_BITS != 0))
         flag(w, FABRIC_R5, slot, pc_address(w));
 }
 

@@ -27,13 +27,11 @@ static struct row_insn decode_picp(uint32_t w, uint32_t next) {
 
 /* Words that start 0x7 (send, sendoff, sendpic). */
 static struct row_insn decode_send(uint32_t w) {
-    if ((w & 0xf8100000) == 0x70100000) {
-        const uint32_t select = bits(w, 18, 2);
+    if ((w & 0xf8100000) == 0x70100000) /* all 18 bits, also of a mux: the walk refuses too many */
         return (struct row_insn){.kind = ROW_SENDPIC,
                                  .n = bits(w, 21, 6) + 1,
-                                 .control = select,
-                                 .value = bits(w, 0, select < CONTROL_PTR ? 13 : 18)};
-    }
+                                 .control = bits(w, 18, 2),
+                                 .value = bits(w, 0, 18)};
     if ((w & 0xf8000000) == 0x78000000)
         return (struct row_insn){.kind = ROW_SEND, .n = bits(w, 21, 6) + 1,
                                  .address = bits(w, 3, 18), .sctl = bits(w, 0, 3)};

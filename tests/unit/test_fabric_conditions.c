@@ -66,6 +66,12 @@ static void r1(struct setup *s) { ROW(s, 0, DELAY(5), 0, RETURN); }
 static void r1_cut(struct setup *s) { ROW(s, 0, DELAY(5), DELAY(1), 0xf0000000); }
 static void r3(struct setup *s) { ROW(s, 0, DELAY(5)); }
 static void r5(struct setup *s) { ROW(s, 0, FMT(4, 3), FMT(1, 0), DELAY(8), RETURN); }
+static void r5_mux(struct setup *s) { /* sendpic's field has 18 bits, a mux 13: 0x2640 is not neutral */
+    ROW(s, 0, SEND(3, 0x65000, 1), isa_word_sendpic(2, ISA_CSEL_PTR, 0x2640) & ~(3u << 18), RETURN);
+}
+static void r5_pair(struct setup *s) {
+    ROW(s, 0, SEND(3, 0x65000, 1), isa_word_sendpic(2, ISA_CSEL_PTR, 0x20640) - (1u << 18), RETURN);
+}
 static void r6(struct setup *s) { ROW(s, 0, DELAY(3), isa_word_sync(3), RETURN); }
 static void r6_mixed(struct setup *s) {
     ROW(s, 0, isa_word_sync(3), DELAY(3), RETURN)->sync_in_row = true;
@@ -252,6 +258,7 @@ struct condition_case {
 };
 static const struct condition_case cases[] = {
     {FABRIC_R1, r1, 0, 5}, {FABRIC_R1, r1_cut, 0, 6}, {FABRIC_R3, r3, 0, 5}, {FABRIC_R5, r5, 0, 3},
+    {FABRIC_R5, r5_mux, 0, 3}, {FABRIC_R5, r5_pair, 0, 3},
     {FABRIC_R6, r6, 0, 3}, {FABRIC_R6, r6_mixed, 1, 0}, {FABRIC_R8, r8, 0, 0},
     {FABRIC_R8, r8_pair, 0, 0}, {FABRIC_R8, r8_use, 2, 55}, {FABRIC_R9_GAP, r9_gap, 0, 6},
     {FABRIC_R10, r10, 0, 6}, {FABRIC_R11, r11, 0, 4}, {FABRIC_R11, r11_four, 0, 2},
