@@ -141,6 +141,22 @@ static void run_fill(struct kernel_run *run, uint32_t i) {
     sram_mark_written(run->sram, 0, run->address[i], o->bytes);
 }
 
+/* Sums of exponentials are positive. */
+static void run_adjust_merge(struct kernel_run *run) {
+    const uint32_t *p = run->spec.p, last = p[3];
+    for (uint32_t r = 0; r < p[0]; r++) {
+        const float sum = 1 + fabsf(rand_normal(run->options.seed, 99, r));
+        float *state = (float *)(void *)sram_at(run->sram, 0, run->address[last]);
+        uint16_t *values = (uint16_t *)(void *)sram_at(run->sram, 0, run->address[last + 1]);
+        float *statistics = (float *)(void *)sram_at(run->sram, 0, run->address[last + 2]);
+        if (!p[2]) state[(size_t)r * (4 + p[1]) + 1] = sum;
+        if (!p[4]) statistics[p[0] + r] = sum;
+        if (!p[4] || !last) continue;
+        state[(size_t)r * (4 + p[1]) + 4 + p[6]] = sum;
+        values[(p[6] / 16 * p[0] + r) * 16 + p[6] % 16] = num_f16_from_f32(sum);
+    }
+}
+
 /* What a contract asks of its data: maxima not below the scores, positive divisors and
  * variances, indices inside the table. */
 static void run_adjust(struct kernel_run *run) {
@@ -157,6 +173,7 @@ static void run_adjust(struct kernel_run *run) {
     float *moments = (float *)(void *)sram_at(run->sram, 0, run->address[2]);
     for (uint32_t k = 0; run->spec.kernel == KERNEL_APPLY_MOMENTS_F16 && k < p[0] * p[3]; k++)
         moments[2 * k + 1] = fabsf(moments[2 * k + 1]);
+    if (run->spec.kernel == KERNEL_MERGE_PANELS) run_adjust_merge(run);
     for (uint32_t r = 0; run->spec.kernel == KERNEL_NORMALISE_PANELS && r < p[0]; r++) {
         const float v = 1 + fabsf(rand_normal(run->options.seed, 99, r));
         x[(p[2] / 16 * p[0] + r) * 16 + p[2] % 16] = num_f16_from_f32(v);

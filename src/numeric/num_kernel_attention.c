@@ -124,3 +124,57 @@ void num_kernel_softmax_f16(const uint32_t *p, void *const *op) {
     for (uint32_t r = 0; r < p[0]; r++)
         softmax_row(p, r, op[2], op[0], &statistics[r], &statistics[p[0] + r]);
 }
+
+/* --- Merge of a block of keys into the state of streaming attention. --- */
+
+struct merge_row {
+    float max, a, b, sum; /* weights of the state and of the block, sum of the state's exponentials */
+};
+
+static struct merge_row merge_weigh(const uint32_t *p, uint32_t r, const float *state,
+                                    const uint16_t *values, const void *statistics) {
+    const bool maxima = p[4] != 0, last = p[3] != 0;
+    const float *scaled = statistics;
+    float max = maxima ? num_f32_round((double)num_f16_to_f32(((const uint16_t *)statistics)[2 * r]) *
+                                       num_f16_to_f32((uint16_t)p[5]))
+                       : scaled[r];
+    float sum = maxima ? (last ? num_f16_to_f32(values[at16(p[0], r, p[6])]) : 0) : scaled[p[0] + r];
+    struct merge_row w = {.max = max, .a = 0, .b = 1, .sum = sum};
+    if (p[2]) return w;
+    const float old_sum = maxima && last ? state[4 + p[6]] : state[1];
+    w.max = state[0] > max ? state[0] : max;
+    w.a = num_f32_round(exp(num_f32_round((double)state[0] - w.max)));
+    w.b = num_f32_round(exp(num_f32_round((double)max - w.max)));
+    const float kept = num_f32_round((double)w.a * old_sum);
+    w.sum = num_f32_round((double)kept + num_f32_round((double)w.b * sum));
+    if (maxima && !last) w.sum = 0;
+    return w;
+}
+
+void num_kernel_merge_panels(const uint32_t *p, void *const *op) {
+    const bool first = p[2] != 0, last = p[3] != 0;
+    uint16_t *out = op[0];
+    float *states = op[last];
+    const uint16_t *values = op[last + 1];
+    for (uint32_t r = 0; r < p[0]; r++) {
+        float *state = states + (size_t)r * (4 + p[1]);
+        struct merge_row w = merge_weigh(p, r, state, values, op[last + 2]);
+        if (last) {
+            const float inverse = num_f32_round(1 / (double)w.sum);
+            w.a = num_f32_round((double)w.a * inverse);
+            w.b = num_f32_round((double)w.b * inverse);
+        }
+        for (uint32_t c = 0; c < p[1]; c++) {
+            const float x = num_f16_to_f32(values[at16(p[0], r, c)]);
+            float v = x;
+            if (!first)
+                v = num_f32_round((double)w.b * x + num_f32_round((double)w.a * state[4 + c]));
+            if (last) out[at16(p[0], r, c)] = num_h(v);
+            else state[4 + c] = v;
+        }
+        if (last) continue;
+        state[0] = w.max;
+        state[1] = w.sum;
+        state[2] = state[3] = 0;
+    }
+}
