@@ -7,21 +7,21 @@
 // Shapes     n a multiple of 8, P >= 2. Seed and remotes 16-byte aligned, out 8-byte aligned
 // Split      vectors round robin: w, w + 6, ...
 // Access tail none. Contexts: all six workers.
-// Slots      P + 6 per vector (std: 2 P + 6, two 64-bit loads in the place of one):
-//              ld128 seed            ; gina columns 6, 7 of the previous vector
-//              rpt P - 1
-//                ld128 remote        ; acc what was loaded before
-//              st64 previous 4..7    ; acc last remote
-//              add remote offset     ; gina 0, 1
-//              nop                   ; gina 2, 3
+// Slots      P + 4 per vector (std: 2 P + 4, two 64-bit loads in the place of one); the end of a vector
+//            runs beside the loads of the next one:
+//              brnzdec               ; gina 0, 1
+//              ld128 seed            ; gina 2, 3
 //              st64 0..3             ; gina 4, 5
-//              brnzdec
+//              rpt P - 2             ; gina 6, 7
+//                ld128 remote        ; acc what was loaded before
+//              ld128 last remote     ; acc   (its step goes to the first remote of the next vector)
+//              st64 4..7             ; acc last remote
 // Numerics   accumulators in F32 from +0, additions in the order seed, remote 1, 2, ...; one rounding;
 //            a sum of zeros is +0.
 #include "kernel.inc"
 
-// m0 offset seed, m1 run stride, m3 vectors - 1, m4 P - 1, m5 seed, m6 remotes, m7 out,
-// m8 step back of the remote offset, m9 offset remotes, m10 offset out
+// m0 offset seed, m1 run stride, m3 vectors - 1, m4 P - 2, m5 seed, m6 remotes, m7 out,
+// m8 step from the last run to the next vector of the first one, m9 offset remotes, m10 offset out
 // a0:3 loaded vector, a4:7 result
 // One vector of 8 halves into a0:3 from base + delta, delta stepped to the next vector of the worker, or
 // by the stride of the runs; \aux beside the (first) load.
@@ -33,15 +33,18 @@
     { ld128step $a0:3, $m5, $m0+=, 6 ; \aux }
     .endif
 .endm
-.macro LOAD_REMOTES std
+.macro LOAD_REMOTE std, stride
     .if \std
-    { rpt $m4, 1 ; fnop }
     { ld64step $a0:1, $m6, $m9+=, 1 ; f16v8acc $a0:3 }
-    { ld64step $a2:3, $m6, $m9+=, $m1 ; fnop }
+    { ld64step $a2:3, $m6, $m9+=, \stride ; fnop }
     .else
-    { rpt $m4, 0 ; fnop }
-    { ld128step $a0:3, $m6, $m9+=, $m1 ; f16v8acc $a0:3 }
+    { ld128step $a0:3, $m6, $m9+=, \stride ; f16v8acc $a0:3 }
     .endif
+.endm
+.macro LOAD_REMOTES std, aux
+    { rpt $m4, \std ; \aux }
+    LOAD_REMOTE \std, $m1
+    LOAD_REMOTE \std, $m8
 .endm
 
 .macro REDUCE name, std
@@ -60,29 +63,33 @@
     ld32 $m5, ARG(1)
     ld32 $m6, ARG(2)
     ld32 $m7, ARG(0)
-    mul $m8, $m4, $m1
-    shl $m8, $m8, 4
-    sub $m8, 96, $m8
+    add $m4, $m4, -1
     .if \std
     add $m1, $m1, $m1
+    .endif
+    mul $m8, $m4, $m1
+    .if \std
+    sub $m8, 11, $m8
     add $m1, $m1, -1
+    .else
+    sub $m8, 6, $m8
     .endif
     shl $m0, $m0, 4
     mov $m9, $m0
     mov $m10, $m0
     add $m3, $m3, -1
     LOAD_SEED \std, fnop
-    LOAD_REMOTES \std
+    LOAD_REMOTES \std, fnop
     { bri \name\()_collect ; f16v8acc $a0:3 }
 \name\()_vector:
-    LOAD_SEED \std, "f16v2gina $a7, $azero, 0"
-    LOAD_REMOTES \std
+    LOAD_SEED \std, "f16v2gina $a5, $azero, 0"
+    { st64step $a4:5, $m7, $m10+=, 1 ; f16v2gina $a6, $azero, 0 }
+    LOAD_REMOTES \std, "f16v2gina $a7, $azero, 0"
     { st64step $a6:7, $m7, $m10+=, 11 ; f16v8acc $a0:3 }
 \name\()_collect:
-    { add $m9, $m9, $m8 ; f16v2gina $a4, $azero, 0 }
+    { brnzdec $m3, \name\()_vector ; f16v2gina $a4, $azero, 0 }
     { nop ; f16v2gina $a5, $azero, 0 }
     { st64step $a4:5, $m7, $m10+=, 1 ; f16v2gina $a6, $azero, 0 }
-    { brnzdec $m3, \name\()_vector ; fnop }
     { nop ; f16v2gina $a7, $azero, 0 }
     { st64step $a6:7, $m7, $m10+=, 11 ; fnop }
 \name\()_exit:

@@ -6,62 +6,41 @@
 //            reduce_panels_{q,bq,gq,bgq}: F8 out in A32
 //            (r residual, b bias, g GELU, q F8); each with _std behind it for inputs anywhere
 // Arguments  m2 = out, m3 = seed, m4 = remotes (packed runs of R * C halves), m5 = P - 1, m6 = R,
-//            m7 = C / 16, then residual, bias, (-scale) & 63 as far as the entry has them
+//            m7 = C / 16, then residual, bias, (-scale) & 63 as far as the entry has them (with GELU
+//            (-scale - 1) & 63: the half of GELU is taken in the conversion)
 // Shapes     R >= 1; C a multiple of 16, for F8 of 32; P >= 1 (P = 1: no remotes)
 // Alignment  inputs 16 bytes, in the interleaved region (128-bit loads; std: 8 bytes, anywhere); out 8
-//            bytes, anywhere. Without
-//            F8 out may be the seed or the residual
+//            bytes, anywhere. Without F8 out may be the seed or the residual
 // Scratch    32 bytes at the worker base. Access tail: none
 // Split      in each 16-column panel the vectors of 8 halves round robin: w, w + 6, ...; a worker meets
 //            the same half of the columns all the time, so its bias is one vector per panel
-// Slots      per vector: P + 6 + (residual) + (bias), GELU 20 more with F16 out; with F8 out one more;
-//            std: one more for each load:
-//              [ld128 residual]           ; gina columns 6, 7 of the previous vector (F16, no GELU)
-//              [ld128 bias]               ; [acc residual]
-//              ld128 seed                 ; [acc]
-//              rpt P - 1
-//                ld128 remote             ; acc what was loaded before
-//              add remote address         ; acc last
-//              4 x (...                   ; gina), GELU, conversion, stores, brnzdec
+// Slots      per vector P + residual + bias + (F16 5, F8 5, GELU 21, GELU to F8 18); std: one more for
+//            each load. The end of a vector runs beside the loads of the next one:
+//              F16                  F8                   GELU                 GELU to F8
+//              branch ; gina 0, 1   branch ; gina 0, 1   add remotes ; gina   add remotes ; gina
+//              load   ; gina 2, 3   load   ; gina 2, 3   12: clamp, cube and  8: cube and MIX of both
+//              store  ; gina 4, 5   add    ; gina 4, 5   MIX of both quads    quads, gina
+//              [load  ; acc]        nop    ; gina 6, 7   store: quad 0        4: quad 0, 2: tanh quad 1
+//              rpt    ; gina 6, 7   [load  ; acc]        branch ; tanh        branch ; add
+//              load   ; acc   P - 1 rpt    ; to F8       nop, load ; quad 1   load   ; mul
+//              store  ; acc         load   ; acc   P - 1 [load  ; acc]        [load  ; acc]
+//              add    ; -           store  ; acc         rpt, P - 1, store    rpt, P - 1, store
+// GELU       two ginas take quad 0 out of the accumulators and shift quad 1 down, where the first MIX
+//            (which starts the polynomial of quad 0) returns it; so quad 1 costs no gina. To F8 needs
+//            no clamp: nothing traps, and a saturated cube has the tanh of +-1 that a clamped one has.
 // Numerics   F32 sum in the order residual, bias, seed, remotes; rounded once to half; GELU as in
-//            gelu_f16; F8 rounds the half result, nearest even, and overflow
-//            saturates without a trap. A sum of zeros is +0.
+//            gelu_f16; F8 rounds the half result, nearest even, and overflow saturates without a trap.
+//            GELU to F8 rounds x * (1 + tanh), saturating, and halves it with the scale. A sum of zeros
+//            is +0.
 #include "kernel.inc"
 #include "gelu.inc"
 
 // m0 seed, m1 run stride in 16 bytes, m2 vectors of this worker - 1, m3 of them left, m4 P - 1,
 // m5 residual, m6 bias, m7 step of out to the next panel (F8), m8 step of the remotes to the next
 // vector, m9 remotes, m10 out, m11 panels left - 1; all addresses of the next access
-// a0:3 loaded vector, a4:7 result
-// scratch: 0 first quad, 8 second quad, 16 bounds, 20 {0.5, 1}, 24 step of all to the next panel,
-// 28 sum of two steps of out (F8)
+// a0:3 loaded vector; F16 and F8: a4:7 result; GELU: a4:5 and a6:7 the quads, a0:3 their passes
+// scratch: 16 bounds, 20 {0.5, 1}, 24 step of all to the next panel, 28 sum of two steps of out (F8)
 #define SCRATCH(n) $mworker_base, $m15, n
-
-// The four quad registers of a vector; \mainN are the main instructions beside them.
-.macro PANEL_GELU
-    { ld32 $a0, SCRATCH(4) ; f16v2gina $a4, $azero, 0 }
-    { nop ; f16v2gina $a5, $azero, 0 }
-    { st64 $a4:5, SCRATCH(0) ; f16v2gina $a6, $azero, 0 }
-    { nop ; f16v2gina $a7, $azero, 0 }
-    { st64 $a6:7, SCRATCH(1) ; f16v4clamp $a4:5, $a4:5, $a0 }
-    { nop ; f16v4clamp $a6:7, $a6:7, $a0 }
-    { nop ; f16v4mul $a0:1, $a4:5, $a4:5 }
-    { nop ; f16v4mul $a2:3, $a6:7, $a6:7 }
-    { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
-    { nop ; f16v4mul $a2:3, $a2:3, $a6:7 }
-    { nop ; f16v4mix $a0:1, $a0:1, $a4:5 }
-    { nop ; f16v4mix $a0:1, $a2:3, $a6:7 }
-    { ld32 $a7, SCRATCH(5) ; f16v4mix $a2:3, $azeros, $azeros }
-    { ld64 $a4:5, SCRATCH(0) ; f16v2tanh $a0, $a0 }
-    { nop ; f16v2tanh $a1, $a1 }
-    { nop ; f16v2tanh $a2, $a2 }
-    { nop ; f16v2tanh $a3, $a3 }
-    { nop ; f16v4add $a0:1, $a7:BU, $a0:1 }
-    { nop ; f16v4add $a2:3, $a7:BU, $a2:3 }
-    { nop ; f16v4mul $a0:1, $a7:BL, $a0:1 }
-    { ld64 $a6:7, SCRATCH(1) ; f16v4mul $a2:3, $a7:BL, $a2:3 }
-    { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
-.endm
 
 // One vector into a0:3 from the address in \reg, stepped to the next one of the worker; or the bias.
 .macro PANEL_STEP std, reg, aux
@@ -79,6 +58,128 @@
     .else
     { ld128 $a0:3, $m6, $m15, 0 ; \aux }
     .endif
+.endm
+// The first operand of a vector, and those behind it up to the seed.
+.macro PANEL_FIRST residual, bias, std, aux
+    .if \residual
+    PANEL_STEP \std, $m5, "\aux"
+    .elseif \bias
+    PANEL_BIAS \std, "\aux"
+    .else
+    PANEL_STEP \std, $m0, "\aux"
+    .endif
+.endm
+.macro PANEL_MORE residual, bias, std
+    .if \residual & \bias
+    PANEL_BIAS \std, "f16v8acc $a0:3"
+    .endif
+    .if \residual | \bias
+    PANEL_STEP \std, $m0, "f16v8acc $a0:3"
+    .endif
+.endm
+// The remotes; \aux beside rpt.
+.macro PANEL_REMOTES std, aux
+    .if \std
+    { rpt $m4, 1 ; \aux }
+    { ld64step $a0:1, $m15, $m9+=, 1 ; f16v8acc $a0:3 }
+    { ld64step $a2:3, $m15, $m9+=, $m1 ; fnop }
+    .else
+    { rpt $m4, 0 ; \aux }
+    { ld128step $a0:3, $m15, $m9+=, $m1 ; f16v8acc $a0:3 }
+    .endif
+.endm
+
+// A vector behind its last accumulation, with the bundles before the next vector's; \top: where the
+// branch goes, with the rest of this vector beside the first loads of the next one. What stands behind
+// the branch ends the last vector of a panel.
+.macro VECTOR_F16 residual, bias, std, top, collect
+\top:
+    PANEL_FIRST \residual, \bias, \std, "f16v2gina $a5, $azero, 0"
+    { st64step $a4:5, $m15, $m10+=, 1 ; f16v2gina $a6, $azero, 0 }
+    { add $m9, $m9, $m8 ; f16v2gina $a7, $azero, 0 }
+    PANEL_MORE \residual, \bias, \std
+    PANEL_REMOTES \std, fnop
+    { st64step $a6:7, $m15, $m10+=, 11 ; f16v8acc $a0:3 }
+\collect:
+    { brnzdec $m3, \top ; f16v2gina $a4, $azero, 0 }
+    { add $m9, $m9, $m8 ; f16v2gina $a5, $azero, 0 }
+    { st64step $a4:5, $m15, $m10+=, 1 ; f16v2gina $a6, $azero, 0 }
+    { nop ; f16v2gina $a7, $azero, 0 }
+    st64step $a6:7, $m15, $m10+=, 11
+.endm
+.macro VECTOR_F8 bias, std, top, collect
+\top:
+    PANEL_FIRST 0, \bias, \std, "f16v2gina $a5, $azero, 0"
+    { add $m9, $m9, $m8 ; f16v2gina $a6, $azero, 0 }
+    { nop ; f16v2gina $a7, $azero, 0 }
+    PANEL_MORE 0, \bias, \std
+    PANEL_REMOTES \std, "f16v8tof8 $a4:5, $a4:7"
+    { st64step $a4:5, $m15, $m10+=, 12 ; f16v8acc $a0:3 }
+\collect:
+    { brnzdec $m3, \top ; f16v2gina $a4, $azero, 0 }
+    { add $m9, $m9, $m8 ; f16v2gina $a5, $azero, 0 }
+    { nop ; f16v2gina $a6, $azero, 0 }
+    { nop ; f16v2gina $a7, $azero, 0 }
+    { nop ; f16v8tof8 $a4:5, $a4:7 }
+    st64step $a4:5, $m15, $m10+=, 12
+.endm
+.macro VECTOR_GELU bias, std, top, collect
+\top:
+    { nop ; f16v4add $a4:5, $a2:BU, $a4:5 }
+    PANEL_FIRST 0, \bias, \std, "f16v4mul $a4:5, $a2:BL, $a4:5"
+    PANEL_MORE 0, \bias, \std
+    PANEL_REMOTES \std, "f16v4mul $a6:7, $a4:5, $a6:7"
+    { st64step $a6:7, $m15, $m10+=, 11 ; f16v8acc $a0:3 }
+\collect:
+    { add $m9, $m9, $m8 ; f16v2gina $a4, $azero, 0 }
+    { ld32 $a6, SCRATCH(4) ; f16v2gina $a5, $azero, 0 }
+    { nop ; f16v4clamp $a0:1, $a4:5, $a6 }
+    { nop ; f16v4mul $a2:3, $a0:1, $a0:1 }
+    { nop ; f16v4mul $a2:3, $a2:3, $a0:1 }
+    { ld32 $a2, SCRATCH(4) ; f16v4mix $a6:7, $a2:3, $a0:1 }
+    { nop ; f16v4clamp $a0:1, $a6:7, $a2 }
+    { nop ; f16v4mul $a2:3, $a0:1, $a0:1 }
+    { nop ; f16v4mul $a2:3, $a2:3, $a0:1 }
+    { ld32 $a2, SCRATCH(5) ; f16v4mix $a0:1, $a2:3, $a0:1 }
+    { nop ; f16v2tanh $a0, $a0 }
+    { nop ; f16v2tanh $a1, $a1 }
+    { nop ; f16v4add $a0:1, $a2:BU, $a0:1 }
+    { nop ; f16v4mul $a0:1, $a2:BL, $a0:1 }
+    { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
+    { st64step $a0:1, $m15, $m10+=, 1 ; f16v4mix $a4:5, $azeros, $azeros }
+    { nop ; f16v2tanh $a4, $a4 }
+    { brnzdec $m3, \top ; f16v2tanh $a5, $a5 }
+    { nop ; f16v4add $a4:5, $a2:BU, $a4:5 }
+    { nop ; f16v4mul $a4:5, $a2:BL, $a4:5 }
+    { nop ; f16v4mul $a6:7, $a4:5, $a6:7 }
+    st64step $a6:7, $m15, $m10+=, 11
+.endm
+.macro VECTOR_GELU_F8 bias, std, top, collect
+\top:
+    PANEL_FIRST 0, \bias, \std, "f16v4mul $a6:7, $a0:1, $a6:7"
+    PANEL_MORE 0, \bias, \std
+    PANEL_REMOTES \std, "f16v8tof8 $a4:5, $a4:7"
+    { st64step $a4:5, $m15, $m10+=, 12 ; f16v8acc $a0:3 }
+\collect:
+    { add $m9, $m9, $m8 ; f16v2gina $a4, $azero, 0 }
+    { nop ; f16v2gina $a5, $azero, 0 }
+    { nop ; f16v4mul $a0:1, $a4:5, $a4:5 }
+    { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
+    { nop ; f16v4mix $a6:7, $a0:1, $a4:5 }
+    { nop ; f16v4mul $a0:1, $a6:7, $a6:7 }
+    { nop ; f16v4mul $a0:1, $a0:1, $a6:7 }
+    { ld32 $a2, SCRATCH(5) ; f16v4mix $a0:1, $a0:1, $a6:7 }
+    { nop ; f16v2tanh $a0, $a0 }
+    { nop ; f16v2tanh $a1, $a1 }
+    { nop ; f16v4add $a0:1, $a2:BU, $a0:1 }
+    { nop ; f16v4mul $a4:5, $a0:1, $a4:5 }
+    { nop ; f16v4mix $a0:1, $azeros, $azeros }
+    { nop ; f16v2tanh $a0, $a0 }
+    { nop ; f16v2tanh $a1, $a1 }
+    { brnzdec $m3, \top ; f16v4add $a0:1, $a2:BU, $a0:1 }
+    { nop ; f16v4mul $a6:7, $a0:1, $a6:7 }
+    { nop ; f16v8tof8 $a4:5, $a4:7 }
+    st64step $a4:5, $m15, $m10+=, 12
 .endm
 
 .macro REDUCE_PANELS name, residual, bias, gelu, f8, std
@@ -108,12 +209,15 @@ reduce_panels_\name\()_worker:
     { nop ; setzi $a0, 3 }
     { nop ; uput $FP_NFMT, $a0 }
     { nop ; uput $FP_CTL, $azero }
-    .else
     .endif
     .if \gelu
+    .if \f8
+    { nop ; setzi $a1, GELU_HALF_ONE_LO }
+    .else
     { nop ; setzi $a0, GELU_BOUNDS_LO }
     { nop ; or $a0, $a0, GELU_BOUNDS_HI }
     { st32 $a0, SCRATCH(4) ; setzi $a1, GELU_HALF_ONE_LO }
+    .endif
     { nop ; or $a1, $a1, GELU_HALF_ONE_HI }
     { st32 $a1, SCRATCH(5) ; setzi $a0, GELU_TAS_LO }
     { nop ; or $a0, $a0, GELU_TAS_HI }
@@ -161,58 +265,24 @@ reduce_panels_\name\()_worker:
     add $m11, $m11, -1
     .align 8
 reduce_panels_\name\()_panel:
-    mov $m3, $m2
-    .align 8
-reduce_panels_\name\()_vector:
-    .if \residual
-    PANEL_STEP \std, $m5, fnop
-    .endif
-    .if \bias
-    .if \residual
-    PANEL_BIAS \std, "f16v8acc $a0:3"
-    .else
-    PANEL_BIAS \std, fnop
-    .endif
-    .endif
-    .if \residual + \bias
-    PANEL_STEP \std, $m0, "f16v8acc $a0:3"
-    .else
-    PANEL_STEP \std, $m0, fnop
-    .endif
-    .if \std
-    { rpt $m4, 1 ; fnop }
-    { ld64step $a0:1, $m15, $m9+=, 1 ; f16v8acc $a0:3 }
-    { ld64step $a2:3, $m15, $m9+=, $m1 ; fnop }
-    .else
-    { rpt $m4, 0 ; fnop }
-    { ld128step $a0:3, $m15, $m9+=, $m1 ; f16v8acc $a0:3 }
-    .endif
-    { add $m9, $m9, $m8 ; f16v8acc $a0:3 }
+    { mov $m3, $m2 ; fnop }
+    PANEL_FIRST \residual, \bias, \std, fnop
+    PANEL_MORE \residual, \bias, \std
+    PANEL_REMOTES \std, fnop
+    { bri reduce_panels_\name\()_collect ; f16v8acc $a0:3 }
     .if \gelu
-    PANEL_GELU
     .if \f8
-    { nop ; f16v4mul $a2:3, $a2:3, $a6:7 }
-    { nop ; f16v8tof8 $a4:5, $a0:3 }
-    st64step $a4:5, $m15, $m10+=, 12
+    VECTOR_GELU_F8 \bias, \std, reduce_panels_\name\()_top, reduce_panels_\name\()_collect
     .else
-    { st64step $a0:1, $m15, $m10+=, 1 ; f16v4mul $a2:3, $a2:3, $a6:7 }
-    st64step $a2:3, $m15, $m10+=, 11
+    VECTOR_GELU \bias, \std, reduce_panels_\name\()_top, reduce_panels_\name\()_collect
     .endif
     .else
-    { nop ; f16v2gina $a4, $azero, 0 }
-    { nop ; f16v2gina $a5, $azero, 0 }
     .if \f8
-    { nop ; f16v2gina $a6, $azero, 0 }
-    { nop ; f16v2gina $a7, $azero, 0 }
-    { nop ; f16v8tof8 $a0:1, $a4:7 }
-    st64step $a0:1, $m15, $m10+=, 12
+    VECTOR_F8 \bias, \std, reduce_panels_\name\()_top, reduce_panels_\name\()_collect
     .else
-    { st64step $a4:5, $m15, $m10+=, 1 ; f16v2gina $a6, $azero, 0 }
-    { nop ; f16v2gina $a7, $azero, 0 }
-    st64step $a6:7, $m15, $m10+=, 11
+    VECTOR_F16 \residual, \bias, \std, reduce_panels_\name\()_top, reduce_panels_\name\()_collect
     .endif
     .endif
-    brnzdec $m3, reduce_panels_\name\()_vector
     ld32 $m3, SCRATCH(6)
     add $m0, $m0, $m3
     add $m9, $m9, $m3

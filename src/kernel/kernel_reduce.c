@@ -1,8 +1,8 @@
-/* Sums of partials (device/reduce_f16.S): vectors of 8 halves dealt round robin; per vector P + 6
+/* Sums of partials (device/reduce_f16.S): vectors of 8 halves dealt round robin; per vector P + 4
  * slots: one 128-bit load and one f16v8acc per partial, four accumulator reads, two stores. */
 #include "kernel/kernel_family.h"
 
-enum { REDUCE_SLOTS = 23, REDUCE_IDLE_SLOTS = 10, REDUCE_VECTOR_SLOTS = 6, REDUCE_REGISTERS = 5 };
+enum { REDUCE_SLOTS = 24, REDUCE_IDLE_SLOTS = 10, REDUCE_VECTOR_SLOTS = 4, REDUCE_REGISTERS = 5 };
 
 /* An input: 128-bit loads from the interleaved region, or 64-bit loads from anywhere. */
 static void reduce_input_add(struct kernel_needs *ret, uint64_t bytes, bool standard) {
@@ -107,8 +107,9 @@ static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs 
     return true;
 }
 
-/* Slots outside of the vectors: set-up, panel. */
-enum { PANELS_SETUP = 31, PANELS_PANEL = 7, PANELS_IDLE = 11 };
+/* Slots outside of the vectors: set-up, panel; of a vector beside its loads. */
+enum { PANELS_SETUP = 31, PANELS_PANEL = 8, PANELS_IDLE = 11 };
+enum { PANELS_PLAIN = 5, PANELS_GELU = 21, PANELS_GELU_F8 = 18 };
 
 static uint64_t panels_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t r = panels_has(spec, KERNEL_EPILOGUE_RESIDUAL);
@@ -117,9 +118,10 @@ static uint64_t panels_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t q = panels_has(spec, KERNEL_EPILOGUE_F8);
     const uint32_t s = panels_has(spec, KERNEL_EPILOGUE_STANDARD);
     const uint32_t loads = spec->p[0] + r + b;
-    const uint32_t vector = loads * (1 + s) + 8 + 19 * g + q;
-    const uint32_t panel = PANELS_PANEL + r + b + 2 * q;
-    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + 7 * g + 14 * q + 2 * s;
+    const uint32_t end = g ? (q ? PANELS_GELU_F8 : PANELS_GELU) : PANELS_PLAIN;
+    const uint32_t vector = loads * (1 + s) + end;
+    const uint32_t panel = PANELS_PANEL + r + b + MAX(g, 3 * q);
+    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + (q ? 5 : 7) * g + 14 * q + 2 * s;
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t vectors = kernel_share(2 * spec->p[1], w);
@@ -139,7 +141,9 @@ static uint32_t panels_registers(const struct kernel_spec *spec, const uint32_t 
     ret[n++] = spec->p[2] / 16;
     if (panels_has(spec, KERNEL_EPILOGUE_RESIDUAL)) ret[n++] = addresses[a++];
     if (panels_has(spec, KERNEL_EPILOGUE_BIAS)) ret[n++] = addresses[a++];
-    if (panels_has(spec, KERNEL_EPILOGUE_F8)) ret[n++] = -spec->p[4] & 63;
+    /* With GELU the conversion halves, too. */
+    const uint32_t half = panels_has(spec, KERNEL_EPILOGUE_GELU) ? 1 : 0;
+    if (panels_has(spec, KERNEL_EPILOGUE_F8)) ret[n++] = (-spec->p[4] - half) & 63;
     return n;
 }
 

@@ -18,14 +18,17 @@ void num_kernel_reduce_f16(const uint32_t *p, void *const *op) {
 enum { GELU_A = 0x3a62, GELU_AB = 0x2891, ERF_A = 0x3a66, ERF_AB = 0x2875 };
 enum { HALF_HALF = 0x3800, HALF_ONE = 0x3c00 };
 
-static uint16_t gelu_by(uint16_t a, uint16_t ab, uint16_t x) {
+static uint16_t gelu_tanh(uint16_t a, uint16_t ab, uint16_t x) {
     const float xf = num_f16_to_f32(x);
     const uint16_t c = num_h(xf < -8 ? -8 : xf > 8 ? 8 : xf);
     const uint16_t cube = num_h_mul(num_h_mul(c, c), c);
     const double poly = (double)num_f16_to_f32(ab) * num_f16_to_f32(cube) +
                         (double)num_f16_to_f32(a) * num_f16_to_f32(c);
-    const uint16_t t = num_h(tanh(num_f16_to_f32(num_h(num_f32_round(poly)))));
-    return num_h_mul(num_h_mul(HALF_HALF, num_h_add(HALF_ONE, t)), x);
+    return num_h(tanh(num_f16_to_f32(num_h(num_f32_round(poly)))));
+}
+
+static uint16_t gelu_by(uint16_t a, uint16_t ab, uint16_t x) {
+    return num_h_mul(num_h_mul(HALF_HALF, num_h_add(HALF_ONE, gelu_tanh(a, ab, x))), x);
 }
 
 uint16_t num_kernel_gelu(uint16_t x) {
@@ -75,10 +78,13 @@ void num_kernel_reduce_panels(const uint32_t *p, void *const *op) {
         for (uint32_t i = 0; i + 1 < partials; i++)
             acc = num_f32_round((double)acc + num_f16_to_f32(remotes[i * n + e]));
         uint16_t h = num_h(acc);
-        if (epilogue & EPI_GELU) h = num_kernel_gelu(h);
+        /* To F8 the half of GELU is taken in the conversion. */
+        const bool twice = (epilogue & EPI_GELU) && (epilogue & EPI_F8);
+        if (twice) h = num_h_mul(num_h_add(HALF_ONE, gelu_tanh(GELU_A, GELU_AB, h)), h);
+        else if (epilogue & EPI_GELU) h = num_kernel_gelu(h);
         if (epilogue & EPI_F8)
             ((uint8_t *)op[0])[panel / 2 * 32 * rows + 32 * row + panel % 2 * 16 + column] =
-                cast_f8(h, (int32_t)p[4]);
+                cast_f8(h, (int32_t)p[4] + twice);
         else ((uint16_t *)op[0])[e] = h;
     }
 }
