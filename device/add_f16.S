@@ -1,15 +1,19 @@
-// add_f16, mul_f16: out = left + right or left * right, in halves; right is as large as left or one row for all rows.
+// add_f16, mul_f16: out = left + right or left * right, in halves; right is as large as left, one row for all
+// rows or one half for each row.
 //
 // Entries    add_f16, mul_f16: one run of n quads. add_f16_rows, mul_f16_rows: R rows of n quads, right is
-//            one row.
+//            one row. add_f16_each, mul_f16_each: R rows of n quads, right has R halves.
 // Arguments  m2 = out (may be left or right of equal size), m3 = left, m4 = right, m5 = n,
-//            _rows: m6 = R
+//            _rows, _each: m6 = R
 // Shapes     n >= 1 quads (4 halves); all 8-byte aligned, any region
-// Split      quads of a row round robin: w, w + 6, ...; all workers visit every row
+// Split      quads of a row round robin: w, w + 6, ...; all workers visit every row; _each: rows w, w + 6, ...
 // Access tail none. Contexts: all six workers.
 // Slots      3 per quad:
 //              ld64 left next   ; add or multiply
 //              ld64 right next  ; -
+//              st64             ; -
+//            _each: 2 per quad:
+//              ld64 left next   ; add or multiply
 //              st64             ; -
 // Numerics   one rounding, nearest even.
 #include "kernel.inc"
@@ -84,6 +88,43 @@
     add $m7, $m7, $m8
     brnzdec $m6, \name\()_rows_row
 \name\()_rows_exit:
+    exitz $m15
+
+    KERNEL_ENTRY \name\()_each, \name\()_each_worker, 5
+// m0 offset left, m1 offset right, m2 out, m3 left, m4 right, m5 quads of a row - 1, m6 rows of this worker
+// - 1, m7 offset out, m8 from the end of a row to the next one of this worker
+\name\()_each_worker:
+    get $m0, $WSR
+    and $m0, $m0, 7
+    ld32 $m6, ARG(4)
+    setzi $m5, SIXTH
+    sub $m6, $m6, $m0
+    add $m6, $m6, 5
+    mul $m6, $m6, $m5
+    shr $m6, $m6, SIXTH_SHIFT
+    brz $m6, \name\()_each_exit
+    add $m6, $m6, -1
+    ld32 $m5, ARG(3)
+    ld32 $m2, ARG(0)
+    ld32 $m3, ARG(1)
+    ld32 $m4, ARG(2)
+    shl $m1, $m0, 1
+    shl $m8, $m5, 3
+    mul $m0, $m0, $m8
+    mul $m8, $m8, 5
+    mov $m7, $m0
+    add $m5, $m5, -1
+\name\()_each_row:
+    { ldb16step $a2, $m4, $m1+=, 6 ; fnop }
+    { ld64step $a0:1, $m3, $m0+=, 1 ; fnop }
+    { rpt $m5, 1 ; fnop }
+    { ld64step $a0:1, $m3, $m0+=, 1 ; \op $a4:5, $a2:BL, $a0:1 }
+    { st64step $a4:5, $m2, $m7+=, 1 ; fnop }
+    { add $m0, $m0, $m8 ; \op $a4:5, $a2:BL, $a0:1 }
+    { st64step $a4:5, $m2, $m7+=, 1 ; fnop }
+    add $m7, $m7, $m8
+    brnzdec $m6, \name\()_each_row
+\name\()_each_exit:
     exitz $m15
 .endm
 

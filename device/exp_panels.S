@@ -1,6 +1,7 @@
 // exp_panels: exponentials of scores against a row maximum, exp(scale * (s - max)), no sum.
 //
-// Entries    exp_panels_f16: out in A16 panels; exp_panels_f8: out in A32 panels, F143 times 2^-e
+// Entries    exp_panels_f16: out in A16 panels; exp_panels_f8, exp_panels_f152: out in A32 panels,
+//            F143 or F152 times 2^-e
 // Arguments  m2 = out, m3 = scores, m4 = maxima, m5 = R, m6 = full pairs of panels,
 //            m7 = keys behind them (0..31) | pairs of zeros << 8, m8 = scale (half bits),
 //            m9 = (-e) & 63
@@ -79,7 +80,7 @@
     .endif
 .endm
 
-.macro EXP_PANELS name, f8
+.macro EXP_PANELS name, f8, format
     KERNEL_ENTRY exp_panels_\name, exp_panels_\name\()_worker, 8
 // Masks of 0 .. 4 valid halves of a quad.
 exp_panels_\name\()_masks:
@@ -93,7 +94,7 @@ exp_panels_\name\()_worker:
     { sub $m0, $m5, $m9 ; f16v2mul $a0, $a0, $a1 }
     { add $m0, $m0, 5 ; uput $TAS, $a0 }
     .if \f8
-    { ld32 $a0, ARG(7) ; setzi $a1, 3 }
+    { ld32 $a0, ARG(7) ; setzi $a1, \format }
     { mul $m0, $m0, $m8 ; uput $FP_SCL, $a0 }
     { shr $m0, $m0, SIXTH_SHIFT ; uput $FP_NFMT, $a1 }
     { nop ; uput $FP_CTL, $azero }
@@ -220,5 +221,6 @@ exp_panels_\name\()_exit:
     exitz $m15
 .endm
 
-EXP_PANELS f16, 0
-EXP_PANELS f8, 1
+EXP_PANELS f16, 0, 0
+EXP_PANELS f8, 1, 3
+EXP_PANELS f152, 1, 0

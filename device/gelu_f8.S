@@ -1,8 +1,8 @@
-// gelu_f8: rows of halves to F143, out = round(GELU(in [+ bias]) * 2^-e).
+// gelu_f8: rows of halves to F143 or F152, out = round(GELU(in [+ bias]) * 2^-e).
 //
-// Entries    gelu_f8, bias_gelu_f8
+// Entries    gelu_f8, bias_gelu_f8; gelu_f152, bias_gelu_f152
 // Arguments  m2 = out, m3 = in, m4 = vectors of 8 halves of a row, m5 = R,
-//            m6 = bytes of an output row, m7 = (-e) & 63, bias_gelu_f8: m8 = bias
+//            m6 = bytes of an output row, m7 = (-e) & 63, bias_: m8 = bias
 // Shapes     width a multiple of 8; output rows of width rounded up to 32, the rest zero
 // Alignment  8 bytes each, any region. Scratch 24 bytes at the worker base. Access tail: none
 // Split      vectors of a row round robin: w, w + 6, ...; all workers visit every row
@@ -16,9 +16,9 @@
 
 // m0 offset in, m1 rows left - 1, m2 offset out, m3 bias, m4 vectors of this worker, m5 out, m6 in of
 // the row, m7 vectors left, m8 bytes of an output row, m9 vectors of a row, m10 worker
-.macro GELU_F8 name, bias
-    KERNEL_ENTRY \name\()gelu_f8, \name\()gelu_f8_worker, 6 + \bias
-\name\()gelu_f8_worker:
+.macro GELU_F8 name, bias, format
+    KERNEL_ENTRY \name, \name\()_worker, 6 + \bias
+\name\()_worker:
     { get $m10, $WSR ; setzi $a0, ZAACC }
     { and $m10, $m10, 7 ; uput $FP_CLR, $a0 }
     { ld32 $m9, ARG(2) ; setzi $a0, GELU_BOUNDS_LO }
@@ -28,7 +28,7 @@
     { st32 $a1, SCRATCH(5) ; setzi $a0, GELU_TAS_LO }
     { add $m4, $m4, 5 ; or $a0, $a0, GELU_TAS_HI }
     { mul $m4, $m4, $m3 ; uput $TAS, $a0 }
-    { ld32 $a0, ARG(5) ; setzi $a1, 3 }
+    { ld32 $a0, ARG(5) ; setzi $a1, \format }
     { shr $m4, $m4, SIXTH_SHIFT ; uput $FP_SCL, $a0 }
     { ld32 $m1, ARG(3) ; uput $FP_NFMT, $a1 }
     { nop ; uput $FP_CTL, $azero }
@@ -42,14 +42,14 @@
     nop
     .endif
     nop
-\name\()gelu_f8_row:
+\name\()_row:
     shl $m0, $m10, 4
     shl $m2, $m10, 3
     mov $m11, $m0
-    brz $m4, \name\()gelu_f8_padding
+    brz $m4, \name\()_padding
     add $m7, $m4, -1
     nop
-\name\()gelu_f8_vector:
+\name\()_vector:
     { ld64step $a4:5, $m6, $m0+=, 1 ; fnop }
     { ld64step $a6:7, $m6, $m0+=, 11 ; fnop }
     .if \bias
@@ -81,20 +81,22 @@
     { nop ; f16v4mul $a2:3, $a2:3, $a6:7 }
     { nop ; f16v8tof8 $a0:1, $a0:3 }
     st64step $a0:1, $m5, $m2+=, 6
-    brnzdec $m7, \name\()gelu_f8_vector
+    brnzdec $m7, \name\()_vector
 // m2 is the first output word of this worker behind the row; the padding has up to three words.
-\name\()gelu_f8_padding:
+\name\()_padding:
     cmpult $m7, $m2, $m8
-    brz $m7, \name\()gelu_f8_next
+    brz $m7, \name\()_next
     st64step $azeros, $m5, $m2+=, 6
-\name\()gelu_f8_next:
+\name\()_next:
     shl $m7, $m9, 4
     add $m6, $m6, $m7
     add $m5, $m5, $m8
     nop
-    brnzdec $m1, \name\()gelu_f8_row
+    brnzdec $m1, \name\()_row
     exitz $m15
 .endm
 
-GELU_F8 , 0
-GELU_F8 bias_, 1
+GELU_F8 gelu_f8, 0, 3
+GELU_F8 bias_gelu_f8, 1, 3
+GELU_F8 gelu_f152, 0, 0
+GELU_F8 bias_gelu_f152, 1, 0

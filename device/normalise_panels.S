@@ -1,9 +1,11 @@
 // normalise_panels: rows divided by one of their columns (the sum of exponentials that a column of
-// ones in the right operand of the product has made).
+// ones in the right operand of the product has made), or by the sums that softmax_f16 has left.
 //
-// Entries    normalise_panels_f16: out in A16 panels; normalise_panels_f8: A32 panels, F143 * 2^-e
+// Entries    normalise_panels_f16: out in A16 panels; _f8, _f152: A32 panels, F143 or F152 times 2^-e
+//            normalise_panels_sums_f16, _sums_f8, _sums_f152: divisors from statistics
 // Arguments  m2 = out, m3 = in, m4 = R, m5 = C / 16 (F8: C / 32), m6 = byte offset of the divisor of
 //            row 0, m7 = (-e) & 63 (F8)
+//            sums: m2 = out, m3 = in, m4 = statistics, F32 [2][R], m5 = R, m6 = C / 16 or C / 32, m7 as above
 // Shapes     in: A16 panels [C / 16][R][16] of halves; the divisors are positive
 // Alignment  8 bytes each, any region; out may be in with F16 out. Access tail: none
 // Split      rows w, w + 6, ...   Contexts: all six workers
@@ -14,16 +16,16 @@
 
 // m0 rows left - 1, m1 in, m2 out of the row, m3 address of the divisor, m4 panels (pairs) - 1,
 // m5 step to the next panel, m9, m10 running
-.macro NORMALISE_SETUP name, f8
+.macro NORMALISE_SETUP name, f8, format, sums
     { get $m9, $WSR ; setzi $a0, ZAACC }
     { and $m9, $m9, 7 ; uput $FP_CLR, $a0 }
     .if \f8
-    { ld32 $a0, ARG(5) ; setzi $a1, 3 }
-    { ld32 $m5, ARG(2) ; uput $FP_SCL, $a0 }
+    { ld32 $a0, ARG(5) ; setzi $a1, \format }
+    { ld32 $m5, ARG(2 + \sums) ; uput $FP_SCL, $a0 }
     { setzi $m8, SIXTH ; uput $FP_NFMT, $a1 }
     { nop ; uput $FP_CTL, $azero }
     .else
-    { ld32 $m5, ARG(2) ; fnop }
+    { ld32 $m5, ARG(2 + \sums) ; fnop }
     { setzi $m8, SIXTH ; fnop }
     .endif
     sub $m0, $m5, $m9
@@ -37,20 +39,33 @@
     add $m1, $m1, $m8
     ld32 $m2, ARG(0)
     add $m2, $m2, $m8
+    .if \sums
+    ld32 $m3, ARG(2)
+    shl $m8, $m5, 2
+    add $m3, $m3, $m8
+    shl $m8, $m9, 2
+    add $m3, $m3, $m8
+    .else
     ld32 $m3, ARG(4)
     add $m3, $m3, $m1
+    .endif
     shl $m5, $m5, 2
     add $m5, $m5, -3
-    ld32 $m4, ARG(3)
+    ld32 $m4, ARG(3 + \sums)
     add $m4, $m4, -1
 .endm
-// $TAS = {h, l} with h + l = 1 / divisor; 12 slots.
-.macro NORMALISE_DIVISOR
+// $TAS = {h, l} with h + l = 1 / divisor; 11 slots, 10 with sums.
+.macro NORMALISE_DIVISOR sums
+    .if \sums
+    { ld32 $a0, $m3, $m15, 0 ; fnop }
+    { add $m3, $m3, 24 ; f32oox $a0, $a0 }
+    .else
     { ldb16 $a0, $m3, $m15, 0 ; fnop }
     { add $m3, $m3, 192 ; f16tof32 $a0, $a0 }
-    { mov $m9, $m1 ; f32oox $a0, $a0 }
+    { nop ; f32oox $a0, $a0 }
+    .endif
     { mov $m10, $m2 ; f32tof16 $a1, $a0 }
-    { nop ; f16tof32 $a2, $a1 }
+    { mov $m9, $m1 ; f16tof32 $a2, $a1 }
     { nop ; f32sub $a0, $a0, $a2 }
     { nop ; f32tof16 $a0, $a0 }
     { ld64step $a4:5, $m15, $m9+=, 1 ; sort4x16lo $a0, $a1, $a0 }
@@ -78,13 +93,14 @@
     .endif
     { st64step $a2:3, $m15, $m10+=, \ostep ; fnop }
 .endm
-.macro NORMALISE_ROWS name, f8, n
-    KERNEL_ENTRY normalise_panels_\name, normalise_panels_\name\()_worker, \n
+.macro NORMALISE_ROWS name, f8, format, sums
+.set args_\name, 5 + \f8
+    KERNEL_ENTRY normalise_panels_\name, normalise_panels_\name\()_worker, args_\name
 normalise_panels_\name\()_worker:
-    NORMALISE_SETUP \name, \f8
+    NORMALISE_SETUP \name, \f8, \format, \sums
     .align 8
 normalise_panels_\name\()_row:
-    NORMALISE_DIVISOR
+    NORMALISE_DIVISOR \sums
     { ld64step $a4:5, $m15, $m9+=, 1 ; f16v4mix $a0:1, $a4:5, $a4:5 }
     .if \f8
     { rpt $m4, 15 ; fnop }
@@ -111,5 +127,9 @@ normalise_panels_\name\()_exit:
     exitz $m15
 .endm
 
-NORMALISE_ROWS f16, 0, 5
-NORMALISE_ROWS f8, 1, 6
+NORMALISE_ROWS f16, 0, 0, 0
+NORMALISE_ROWS f8, 1, 3, 0
+NORMALISE_ROWS f152, 1, 0, 0
+NORMALISE_ROWS sums_f16, 0, 0, 1
+NORMALISE_ROWS sums_f8, 1, 3, 1
+NORMALISE_ROWS sums_f152, 1, 0, 1

@@ -38,6 +38,15 @@ static uint32_t max_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     return 3;
 }
 
+/* f8 of EXP_PANELS and NORMALISE_PANELS: 0 F16, 1 F143, 2 F152; its exponent is 0 with F16. */
+static bool f8_check(const struct kernel_spec *spec, uint32_t f8, uint32_t exponent,
+                     GError **error) {
+    if (!kernel_check_param(spec, f8, 0, 2, 1, error)) return false;
+    const int32_t e = (int32_t)spec->p[exponent], limit = spec->p[f8] ? 31 : 0;
+    if (e >= -limit && e <= limit) return true;
+    return kernel_refuse(spec, exponent, "scale", limit ? "-31..31" : "0 without F8", error);
+}
+
 /* --- Exponentials: rows, keys, valid, scale (half bits), f8, exponent. --- */
 
 enum { EXP_SETUP = 27, EXP_MASKS = 64, EXP_ROW = 11, EXP_PAIRS = 5, EXP_ZEROS = 2, EXP_IDLE = 12 };
@@ -48,11 +57,8 @@ static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *re
     if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
     if (spec->p[3] == 0 || spec->p[3] >= 0x7c00)
         return kernel_refuse(spec, 3, "scale", "the bits of a positive finite half", error);
-    if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
+    if (!f8_check(spec, 4, 5, error)) return false;
     const bool f8 = spec->p[4] != 0;
-    const int32_t e = (int32_t)spec->p[5];
-    if (e < (f8 ? -31 : 0) || e > (f8 ? 31 : 0))
-        return kernel_refuse(spec, 5, "scale", f8 ? "-31..31" : "0 without F8", error);
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, f8 ? n : 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        f8 ? KERNEL_F8 : KERNEL_F16);
@@ -66,7 +72,7 @@ static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *re
 
 /* With two slots per exponential (isa 1.9: the default for arguments that are not both zero). */
 static uint64_t exp_cycles(const struct kernel_spec *spec, uint32_t lane) {
-    const uint32_t f8 = spec->p[4], pairs = spec->p[2] / 32, ragged = spec->p[2] % 32;
+    const uint32_t f8 = spec->p[4] != 0, pairs = spec->p[2] / 32, ragged = spec->p[2] % 32;
     const uint32_t zeros = spec->p[1] / 32 - pairs - (ragged != 0);
     uint32_t row = EXP_ROW;
     if (pairs) row += EXP_PAIRS + 4 * (10 + f8) * pairs;
@@ -92,54 +98,61 @@ static uint32_t exp_scalars(const struct kernel_spec *spec, uint32_t *ret) {
 }
 
 static const char *exp_symbol(const struct kernel_spec *spec) {
-    return spec->p[4] ? "exp_panels_f8" : "exp_panels_f16";
+    static const char *const names[] = {"exp_panels_f16", "exp_panels_f8", "exp_panels_f152"};
+    return names[spec->p[4]];
 }
 
-/* --- Normalisation: rows, columns, divisor_column, f8, exponent. --- */
+/* --- Normalisation: rows, columns, divisor_column, f8, exponent, sums. --- */
 
 enum { NORMALISE_SETUP = 23, NORMALISE_ROW = 17, NORMALISE_IDLE = 10 };
 
 static bool normalise_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                                GError **error) {
-    const bool f8 = spec->p[3] == 1;
+    const uint32_t *p = spec->p;
     if (!kernel_check_param(spec, 0, 1, 2000, 1, error)) return false;
-    if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
+    if (!f8_check(spec, 3, 4, error)) return false;
+    const bool f8 = p[3] != 0;
     if (!kernel_check_param(spec, 1, f8 ? 32 : 16, 4096, f8 ? 32 : 16, error)) return false;
-    if (!kernel_check_param(spec, 2, 0, spec->p[1] - 1, 1, error)) return false;
-    const int32_t e = (int32_t)spec->p[4];
-    if (e < (f8 ? -31 : 0) || e > (f8 ? 31 : 0))
-        return kernel_refuse(spec, 4, "scale", f8 ? "-31..31" : "0 without F8", error);
-    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    if (!kernel_check_param(spec, 5, 0, 1, 1, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, p[5] ? 0 : p[1] - 1, 1, error)) return false;
+    const uint64_t n = (uint64_t)p[0] * p[1];
     kernel_operand_add(ret, f8 ? n : 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        f8 ? KERNEL_F8 : KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    if (p[5])
+        kernel_operand_add(ret, 8 * (uint64_t)p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F32);
     if (!f8) ret->alias[0] = 1 << 1;
     ret->useful_work = n / 4;
     return true;
 }
 
 static uint64_t normalise_cycles(const struct kernel_spec *spec, uint32_t lane) {
-    const uint32_t f8 = spec->p[3];
+    const uint32_t f8 = spec->p[3] != 0, sums = spec->p[5];
+    const uint32_t row = NORMALISE_ROW - sums + spec->p[1] / 16 * 8;
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
-        slots[w] = rows ? NORMALISE_SETUP + 2 * f8 + rows * (NORMALISE_ROW + spec->p[1] / 16 * 8)
-                        : NORMALISE_IDLE + 2 * f8;
+        slots[w] = rows ? NORMALISE_SETUP + 2 * f8 + 2 * sums + rows * row : NORMALISE_IDLE + 2 * f8;
     }
     return kernel_time_single(lane, 5 + f8, slots);
 }
 
 static uint32_t normalise_scalars(const struct kernel_spec *spec, uint32_t *ret) {
-    const uint32_t f8 = spec->p[3], column = spec->p[2];
-    ret[0] = spec->p[0];
-    ret[1] = spec->p[1] / (f8 ? 32 : 16);
-    ret[2] = column / 16 * 32 * spec->p[0] + column % 16 * 2;
-    ret[3] = -spec->p[4] & 63;
-    return 3 + f8;
+    const uint32_t f8 = spec->p[3] != 0, column = spec->p[2];
+    uint32_t n = 0;
+    ret[n++] = spec->p[0];
+    ret[n++] = spec->p[1] / (f8 ? 32 : 16);
+    if (!spec->p[5]) ret[n++] = column / 16 * 32 * spec->p[0] + column % 16 * 2;
+    if (f8) ret[n++] = -spec->p[4] & 63;
+    return n;
 }
 
 static const char *normalise_symbol(const struct kernel_spec *spec) {
-    return spec->p[3] ? "normalise_panels_f8" : "normalise_panels_f16";
+    static const char *const names[2][3] = {
+        {"normalise_panels_f16", "normalise_panels_f8", "normalise_panels_f152"},
+        {"normalise_panels_sums_f16", "normalise_panels_sums_f8", "normalise_panels_sums_f152"},
+    };
+    return names[spec->p[5]][spec->p[3]];
 }
 
 const struct kernel_family kernel_family_ROW_MAX = {

@@ -85,51 +85,61 @@ const struct kernel_family kernel_family_CAST_PANELS = {
 
 enum { WIDE_SETUP = 16, WIDE_IDLE = 10 };
 
-static uint32_t wide_vector(const struct kernel_spec *spec) {
-    return spec->kernel == KERNEL_CAST_F8_F16 ? 8 : 4;
+/* Which way: bytes of an element of out and in, how many in a vector, slots of a vector, whether the
+ * parameters scale and f152 exist. */
+struct wide {
+    uint32_t out, in, vector, slots, setup;
+    bool f8;
+};
+
+static struct wide wide_of(const struct kernel_spec *spec) {
+    switch (spec->kernel) {
+    case KERNEL_CAST_F8_F16: return (struct wide){2, 1, 8, 4, 2, true};
+    case KERNEL_CAST_F8_F32: return (struct wide){4, 1, 8, 12, 5, true};
+    case KERNEL_CAST_F32_F16: return (struct wide){2, 4, 4, 4, 0, false};
+    default: return (struct wide){4, 2, 4, 4, 0, false};
+    }
+}
+
+static enum kernel_format wide_format(uint32_t bytes) {
+    return bytes == 1 ? KERNEL_F8 : bytes == 2 ? KERNEL_F16 : KERNEL_F32;
 }
 
 static bool wide_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
-    const uint32_t n = spec->p[0], v = wide_vector(spec);
-    if (!kernel_check_param(spec, 0, v, 1 << 18, v, error)) return false;
-    const bool f8 = spec->kernel == KERNEL_CAST_F8_F16;
-    if (f8 && !cast_check_scale(spec, 1, error)) return false;
-    if (f8 && !kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
-    const bool narrow = spec->kernel == KERNEL_CAST_F32_F16;
-    const bool widen = spec->kernel == KERNEL_CAST_F16_F32;
-    kernel_operand_add(ret, (widen ? 4 : 2) * (uint64_t)n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
-                       widen ? KERNEL_F32 : KERNEL_F16);
-    kernel_operand_add(ret,
-                       (f8       ? 1
-                        : narrow ? 4
-                                 : 2) *
-                           (uint64_t)n,
-                       8, KERNEL_READ, KERNEL_MEMORY_ANY,
-                       f8       ? KERNEL_F8
-                       : narrow ? KERNEL_F32
-                                : KERNEL_F16);
+    const struct wide w = wide_of(spec);
+    const uint64_t n = spec->p[0];
+    if (!kernel_check_param(spec, 0, w.vector, 1 << 18, w.vector, error)) return false;
+    if (w.f8 && !cast_check_scale(spec, 1, error)) return false;
+    if (w.f8 && !kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
+    kernel_operand_add(ret, w.out * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, wide_format(w.out));
+    kernel_operand_add(ret, w.in * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, wide_format(w.in));
     ret->useful_work = n / 2;
     return true;
 }
 
 static uint64_t wide_cycles(const struct kernel_spec *spec, uint32_t lane) {
-    const uint32_t f8 = spec->kernel == KERNEL_CAST_F8_F16;
+    const struct wide k = wide_of(spec);
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        const uint32_t vectors = kernel_share(spec->p[0] / wide_vector(spec), w);
-        slots[w] = (vectors ? WIDE_SETUP + 4 * vectors : WIDE_IDLE) + 2 * f8;
+        const uint32_t vectors = kernel_share(spec->p[0] / k.vector, w);
+        slots[w] = (vectors ? WIDE_SETUP + k.slots * vectors : WIDE_IDLE) + k.setup;
     }
-    return kernel_time_single(lane, f8 ? 5 : 3, slots);
+    return kernel_time_single(lane, k.f8 ? 5 : 3, slots);
 }
 
 static uint32_t wide_scalars(const struct kernel_spec *spec, uint32_t *ret) {
-    ret[0] = spec->p[0] / wide_vector(spec);
+    const struct wide w = wide_of(spec);
+    ret[0] = spec->p[0] / w.vector;
+    if (!w.f8) return 1;
     ret[1] = spec->p[1] & 63;
+    if (spec->kernel == KERNEL_CAST_F8_F32) ret[1] = (127 + spec->p[1]) << 3; /* 2^scale >> 20 */
     ret[2] = spec->p[2] ? 0 : 3;
-    return spec->kernel == KERNEL_CAST_F8_F16 ? 3 : 1;
+    return 3;
 }
 
+const struct kernel_family kernel_family_CAST_F8_F32 = {
+    .describe = wide_describe, .cycles = wide_cycles, .scalars = wide_scalars};
 const struct kernel_family kernel_family_CAST_F8_F16 = {
     .describe = wide_describe, .cycles = wide_cycles, .scalars = wide_scalars};
 const struct kernel_family kernel_family_CAST_F32_F16 = {

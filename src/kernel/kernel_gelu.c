@@ -101,7 +101,7 @@ const struct kernel_family kernel_family_BIAS_GELU_F16 = {.describe = bias_descr
                                                           .scalars = bias_scalars,
                                                           .symbol = bias_symbol};
 
-/* --- GELU to F8 (device/gelu_f8.S). Parameters: rows, width, bias, exponent. --- */
+/* --- GELU to F8 (device/gelu_f8.S). Parameters: rows, width, bias, exponent, f152. --- */
 
 enum { F8_SETUP = 20, F8_ROW = 13, F8_VECTOR = 25, F8_BIAS = 2 };
 
@@ -111,6 +111,7 @@ static bool f8_describe(const struct kernel_spec *spec, struct kernel_needs *ret
     if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
     const int32_t e = (int32_t)spec->p[3];
     if (e < -31 || e > 31) return kernel_refuse(spec, 3, "scale", "-31..31", error);
+    if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, (uint64_t)spec->p[0] * align_up_u32(spec->p[1], 32), 8, KERNEL_WRITE,
                        KERNEL_MEMORY_ANY, KERNEL_F8);
@@ -149,7 +150,9 @@ static uint32_t f8_registers(const struct kernel_spec *spec, const uint32_t *add
 }
 
 static const char *f8_symbol(const struct kernel_spec *spec) {
-    return spec->p[2] ? "bias_gelu_f8" : "gelu_f8";
+    static const char *const names[2][2] = {{"gelu_f8", "gelu_f152"},
+                                            {"bias_gelu_f8", "bias_gelu_f152"}};
+    return names[spec->p[2]][spec->p[4]];
 }
 
 const struct kernel_family kernel_family_GELU_F8 = {

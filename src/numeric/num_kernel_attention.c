@@ -11,18 +11,18 @@ static size_t at32(uint32_t rows, uint32_t r, uint32_t c) {
     return ((size_t)(c / 32) * rows + r) * 32 + c % 32;
 }
 
-/* Where results go: A16 panels of halves, or A32 panels of F143. */
+/* Where results go: A16 panels of halves, or A32 panels of F143 (f8 1) or F152 (2). */
 struct panels {
     void *out;
     uint32_t rows;
-    bool f8;
+    uint32_t f8;
     int32_t exponent;
 };
 
 static void panels_store(const struct panels *o, uint32_t r, uint32_t c, uint16_t h) {
     if (o->f8)
         ((uint8_t *)o->out)[at32(o->rows, r, c)] =
-            num_f8_from_f32(num_f16_to_f32(h), NUM_F143, o->exponent);
+            num_f8_from_f32(num_f16_to_f32(h), o->f8 == 1 ? NUM_F143 : NUM_F152, o->exponent);
     else ((uint16_t *)o->out)[at16(o->rows, r, c)] = h;
 }
 
@@ -39,7 +39,7 @@ void num_kernel_row_max(const uint32_t *p, void *const *op) {
 }
 
 void num_kernel_exp_panels(const uint32_t *p, void *const *op) {
-    const struct panels o = {op[0], p[0], p[4] != 0, (int32_t)p[5]};
+    const struct panels o = {op[0], p[0], p[4], (int32_t)p[5]};
     const uint16_t *in = op[1], *maxima = op[2];
     const double scale = num_f16_to_f32((uint16_t)p[3]);
     for (uint32_t r = 0; r < p[0]; r++)
@@ -58,10 +58,12 @@ void num_kernel_exp_panels(const uint32_t *p, void *const *op) {
 }
 
 void num_kernel_normalise_panels(const uint32_t *p, void *const *op) {
-    const struct panels o = {op[0], p[0], p[3] != 0, (int32_t)p[4]};
+    const struct panels o = {op[0], p[0], p[3], (int32_t)p[4]};
     const uint16_t *in = op[1];
     for (uint32_t r = 0; r < p[0]; r++) {
-        const float inverse = num_f32_round(1 / (double)num_f16_to_f32(in[at16(p[0], r, p[2])]));
+        const float divisor = p[5] ? ((const float *)op[2])[p[0] + r]
+                                   : num_f16_to_f32(in[at16(p[0], r, p[2])]);
+        const float inverse = num_f32_round(1 / (double)divisor);
         const uint16_t high = num_h(inverse);
         const uint16_t low = num_h(num_f32_round((double)inverse - num_f16_to_f32(high)));
         for (uint32_t c = 0; c < p[1]; c++) {

@@ -89,18 +89,23 @@ void num_kernel_reduce_panels(const uint32_t *p, void *const *op) {
     }
 }
 
+/* Which element of right belongs to element e: dense, one row for all rows, one half for each row. */
+static size_t right_of(const uint32_t *p, size_t e) {
+    return p[2] == 0 ? e : p[2] == 1 ? e % p[1] : e / p[1];
+}
+
 void num_kernel_add_f16(const uint32_t *p, void *const *op) {
     uint16_t *out = op[0];
     const uint16_t *left = op[1], *right = op[2];
     const size_t n = (size_t)p[0] * p[1];
-    for (size_t e = 0; e < n; e++) out[e] = num_h_add(left[e], right[p[2] ? e % p[1] : e]);
+    for (size_t e = 0; e < n; e++) out[e] = num_h_add(left[e], right[right_of(p, e)]);
 }
 
 void num_kernel_mul_f16(const uint32_t *p, void *const *op) {
     uint16_t *out = op[0];
     const uint16_t *left = op[1], *right = op[2];
     const size_t n = (size_t)p[0] * p[1];
-    for (size_t e = 0; e < n; e++) out[e] = num_h_mul(left[e], right[p[2] ? e % p[1] : e]);
+    for (size_t e = 0; e < n; e++) out[e] = num_h_mul(left[e], right[right_of(p, e)]);
 }
 
 void num_kernel_cast_f8_f16(const uint32_t *p, void *const *op) {
@@ -108,6 +113,13 @@ void num_kernel_cast_f8_f16(const uint32_t *p, void *const *op) {
     const uint8_t *in = op[1];
     const enum num_f8_format format = p[2] ? NUM_F152 : NUM_F143;
     for (uint32_t e = 0; e < p[0]; e++) out[e] = num_h(num_f8_to_f64(in[e], format, (int32_t)p[1]));
+}
+
+void num_kernel_cast_f8_f32(const uint32_t *p, void *const *op) {
+    float *out = op[0];
+    const uint8_t *in = op[1];
+    const enum num_f8_format format = p[2] ? NUM_F152 : NUM_F143;
+    for (uint32_t e = 0; e < p[0]; e++) out[e] = num_f8_to_f32(in[e], format, (int32_t)p[1]);
 }
 
 void num_kernel_cast_f32_f16(const uint32_t *p, void *const *op) {
@@ -174,7 +186,10 @@ void num_kernel_gelu_f8(const uint32_t *p, void *const *op) {
         for (uint32_t c = 0; c < stride; c++) {
             uint16_t h = c < p[1] ? in[(size_t)r * p[1] + c] : 0;
             if (bias && c < p[1]) h = num_h_add(h, bias[c]);
-            out[(size_t)r * stride + c] = c < p[1] ? cast_f8(num_kernel_gelu(h), (int32_t)p[3]) : 0;
+            out[(size_t)r * stride + c] =
+                c < p[1] ? num_f8_from_f32(num_f16_to_f32(num_kernel_gelu(h)),
+                                           p[4] ? NUM_F152 : NUM_F143, (int32_t)p[3])
+                         : 0;
         }
 }
 
