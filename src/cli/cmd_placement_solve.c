@@ -22,26 +22,31 @@ static bool is_database(const char *path) {
 }
 
 static struct place_problem *read_problem(const struct solve_options *o, const char *path,
-                                          uint32_t **ret_map, GError **error) {
+                                          uint32_t **ret_map, struct place_traffic **ret_traffic,
+                                          GError **error) {
     *ret_map = NULL;
+    *ret_traffic = NULL;
     if (path == NULL) return place_example_encoder((uint32_t)o->example, 1);
-    if (is_database(path)) return place_file_read(path, ret_map, error);
+    if (is_database(path)) return place_file_read(path, ret_map, ret_traffic, error);
     return place_csv_read(path, (uint32_t)o->capacity, error);
 }
 
 static bool write_results(const struct solve_options *o, const struct place_problem *p,
-                          const struct place_result *r, GError **error) {
+                          const struct place_traffic *traffic, const struct place_result *r,
+                          GError **error) {
     const uint32_t *map = r->status == PLACE_SOLVED ? r->address : NULL;
-    if (o->output != NULL && !place_file_write(o->output, p, map, error)) return false;
+    if (o->output != NULL && !place_file_write(o->output, p, map, traffic, error)) return false;
     return o->page == NULL || place_page_write(p, r, o->page, error);
 }
 
-static int solve(const struct solve_options *o, const struct place_problem *p) {
+static int solve(const struct solve_options *o, const struct place_problem *p,
+                 const struct place_traffic *traffic) {
     GError *error = NULL;
     const struct place_options options = {.max_steps = (uint64_t)o->steps,
-                                          .constructive_only = o->constructive};
+                                          .constructive_only = o->constructive,
+                                          .traffic = traffic};
     struct place_result *r = place_solve(p, &options, &error);
-    if (r == NULL || !write_results(o, p, r, &error)) {
+    if (r == NULL || !write_results(o, p, traffic, r, &error)) {
         place_result_free(r);
         return cli_fail("placement-solve", error);
     }
@@ -112,9 +117,10 @@ int cmd_placement_solve(int argc, char **argv) {
     GError *error = NULL;
     if (!cli_threads_set(o.threads, &error)) return cli_fail("placement-solve", error);
     uint32_t *map;
-    struct place_problem *p = read_problem(&o, path, &map, &error);
+    struct place_traffic *traffic;
+    struct place_problem *p = read_problem(&o, path, &map, &traffic, &error);
     if (p == NULL) return cli_fail("placement-solve", error);
-    const int status = o.check ? check_map(path, p, map) : solve(&o, p);
+    const int status = o.check ? check_map(path, p, map) : solve(&o, p, traffic);
     g_free(map);
     place_problem_free(p);
     return status;

@@ -223,14 +223,15 @@ static struct place_problem *build_problem(struct placing *p) {
 
 /* The problem and, if there is one, its map, under the first free name of the folder. */
 static bool dump_problem(const char *folder, const struct place_problem *problem,
-                         const struct place_result *r, GError **error) {
+                         const struct place_traffic *traffic, const struct place_result *r,
+                         GError **error) {
     char *path = NULL;
     for (uint32_t k = 0; path == NULL || g_file_test(path, G_FILE_TEST_EXISTS); k++) {
         g_free(path);
         path = g_strdup_printf("%s/placement-%03u.plc", folder, k);
     }
-    const bool ok = place_file_write(path, problem,
-                                     r->status == PLACE_SOLVED ? r->address : NULL, error);
+    const uint32_t *map = r->status == PLACE_SOLVED ? r->address : NULL;
+    const bool ok = place_file_write(path, problem, map, traffic, error);
     g_free(path);
     return ok;
 }
@@ -255,7 +256,8 @@ bool compile_place(struct compile_state *c, struct compile_result *ret, bool *re
         else take_report(problem, r, ret);
     }
     bool ok = r != NULL;
-    if (ok && c->o->placement_dump != NULL) ok = dump_problem(c->o->placement_dump, problem, r, error);
+    if (ok && c->o->placement_dump != NULL)
+        ok = dump_problem(c->o->placement_dump, problem, &traffic, r, error);
     place_result_free(r);
     place_problem_free(problem);
     g_free(p.handle);

@@ -10,7 +10,7 @@
  *   arrays  image; first_segment, segments; slices; first_mark, marks; end_pc; sample_address;
  *           first_owner, owners (the structs of package.h, little-endian); parameter/NAME
  */
-#include "package/container.h"
+#include "base/container.h"
 #include "package/package.h"
 #include "target/target.h"
 

@@ -251,11 +251,13 @@ void place_report_json(const struct place_problem *p, const struct place_result 
 bool place_page_write(const struct place_problem *p, const struct place_result *r, const char *path,
                       GError **error);
 
-/* Problem files: SQLite, optionally with the map (address NULL = none). */
+/* Problem files: sealed SQLite, optionally with a map and with the traffic (NULL = none). */
 bool place_file_write(const char *path, const struct place_problem *p, const uint32_t *address,
-                      GError **error);
-/* ret_address (may be NULL): the stored map or NULL, g_free'd. The problem is checked. */
-struct place_problem *place_file_read(const char *path, uint32_t **ret_address, GError **error);
+                      const struct place_traffic *traffic, GError **error);
+/* ret_address (may be NULL): the stored map or NULL, g_free'd. ret_traffic (may be NULL): the stored
+ * traffic or NULL, owned by the problem. Problem and traffic are checked. */
+struct place_problem *place_file_read(const char *path, uint32_t **ret_address,
+                                      struct place_traffic **ret_traffic, GError **error);
 /* MiniMalloc CSV (id,lower,upper,size): one tile, memory 0 .. capacity. */
 struct place_problem *place_csv_read(const char *path, uint32_t capacity_bytes, GError **error);
 

@@ -1,7 +1,7 @@
 /* profile: .ipuprof files, what was when on which tile; queries and pages.
  *
  * In:   a session after a run with marks.
- * Out:  a sealed SQLite file (package/container.h): steps with provenance, per tile intervals, phases;
+ * Out:  a sealed SQLite file (base/container.h): steps with provenance, per tile intervals, phases;
  *       text, JSON and HTML made from it.
  * Units: tile cycles from the device clock's start; cropped = from the latest tile's entry into the
  *       first step (runtime 6.2).

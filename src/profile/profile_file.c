@@ -1,10 +1,10 @@
-/* Profiles as sealed SQLite files (package/container.h):
+/* Profiles as sealed SQLite files (base/container.h):
  *
  *   meta(key, value)                 workload, plan, device, source, clock, cycles, tiles
  *   name(id, text)                   operations, reasons, kernels
  *   step(id, kind, operation, reason, horizon, package_step, words)   kind: 0 exchange, 1 compute
  *   arrays  first, intervals, phases (the structs of profile.h, little-endian) */
-#include "package/container.h"
+#include "base/container.h"
 #include "profile/profile.h"
 #include "target/target.h"
 

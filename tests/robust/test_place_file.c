@@ -1,6 +1,7 @@
 /* Placement problem files: what is written is read back; damaged files are refused or read as
  * what they were, never trusted. */
 #include "../place_random.h"
+#include "../reseal.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -28,9 +29,9 @@ static void test_round_trip(void) {
         if (r != NULL) {
             GError *error = NULL;
             const bool map = r->status == PLACE_SOLVED && seed % 2;
-            g_assert_true(place_file_write(path, p, map ? r->address : NULL, &error));
+            g_assert_true(place_file_write(path, p, map ? r->address : NULL, NULL, &error));
             uint32_t *address = NULL;
-            struct place_problem *q = place_file_read(path, &address, &error);
+            struct place_problem *q = place_file_read(path, &address, NULL, &error);
             g_assert_no_error(error);
             check_equal(p, q);
             g_assert_cmpint(address != NULL, ==, map);
@@ -45,6 +46,35 @@ static void test_round_trip(void) {
     g_free(path);
 }
 
+/* Traffic comes back as it was; an item outside its request is refused. */
+static void test_traffic(void) {
+    char *path = g_build_filename(folder, "traffic.plc", NULL);
+    struct place_problem *p = random_problem(5, 20, 1024);
+    uint32_t *first = g_new0(uint32_t, p->n_tiles + 1);
+    struct place_traffic_item items[2] = {{.phase = 1, .request = 0, .bytes = 4, .weight = 3},
+                                          {.phase = 2, .request = 1, .offset = 0, .bytes = 8, .receive = 1}};
+    for (uint32_t t = 0; t < p->n_tiles; t++) first[t + 1] = 2;
+    const struct place_traffic traffic = {p->n_tiles, 2, first, items};
+    GError *error = NULL;
+    g_assert_true(place_file_write(path, p, NULL, &traffic, &error));
+    struct place_traffic *back = NULL;
+    struct place_problem *q = place_file_read(path, NULL, &back, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(back->n_items, ==, 2);
+    g_assert_cmpmem(back->item, sizeof items, items, sizeof items);
+    g_assert_cmpmem(back->first, 4 * (p->n_tiles + 1), first, 4 * (p->n_tiles + 1));
+    place_problem_free(q);
+    items[1].offset = p->request[1].bytes;
+    g_assert_true(place_file_write(path, p, NULL, &traffic, &error));
+    g_assert_null(place_file_read(path, NULL, &back, &error));
+    g_assert_nonnull(error);
+    g_clear_error(&error);
+    g_remove(path);
+    g_free(first);
+    place_problem_free(p);
+    g_free(path);
+}
+
 static void write_bytes(const char *path, const char *data, gsize size) {
     g_assert_true(g_file_set_contents(path, data, (gssize)size, NULL));
 }
@@ -54,7 +84,7 @@ static void write_bytes(const char *path, const char *data, gsize size) {
 static bool try_read(const char *path) {
     GError *error = NULL;
     uint32_t *address = NULL;
-    struct place_problem *p = place_file_read(path, &address, &error);
+    struct place_problem *p = place_file_read(path, &address, NULL, &error);
     if (p == NULL) {
         g_assert_nonnull(error);
         g_clear_error(&error);
@@ -78,24 +108,30 @@ static void test_damage(void) {
         p = random_problem(seed, 30, 1024);
         r = place_solve(p, NULL, NULL);
     }
-    g_assert_true(place_file_write(good, p, r->address, NULL));
+    g_assert_true(place_file_write(good, p, r->address, NULL, NULL));
     char *data;
     gsize size;
     g_assert_true(g_file_get_contents(good, &data, &size, NULL));
-    uint32_t n_refused = 0;
-    for (gsize cut = 0; cut < size; cut += 97) {
+    for (gsize cut = 0; cut < size; cut += 1999) {
         write_bytes(bad, data, cut);
         g_assert_false(try_read(bad));
     }
-    for (uint32_t k = 0; k < 1500; k++) {
+    uint32_t n_refused = 0;
+    uint8_t *copy = g_malloc(size);
+    for (uint32_t k = 0; k < 400; k++) {
+        memcpy(copy, data, size);
         const gsize at = rand_u64(1, 9, k) % size;
-        data[at] = (char)(data[at] ^ (1 << (k % 8)));
-        write_bytes(bad, data, size);
-        n_refused += !try_read(bad);
-        data[at] = (char)(data[at] ^ (1 << (k % 8)));
+        copy[at] ^= (uint8_t)(1 << (k % 8));
+        write_bytes(bad, (char *)copy, size);
+        g_assert_false(try_read(bad)); /* the seal */
+        memcpy(copy, data, size);
+        reseal_damaged(copy, size, k, 64);
+        write_bytes(bad, (char *)copy, size);
+        n_refused += !try_read(bad); /* the checks behind it */
     }
-    g_test_message("%u of 1500 flipped bits refused", n_refused);
-    g_assert_cmpuint(n_refused, >, 200);
+    g_free(copy);
+    g_test_message("%u of 400 damaged files with a new seal refused", n_refused);
+    g_assert_cmpuint(n_refused, >, 100);
     write_bytes(bad, "SQLite format 3", 16);
     g_assert_false(try_read(bad));
     g_free(data);
@@ -112,7 +148,7 @@ static void test_write_fails(void) {
     struct place_problem *p = random_problem(1, 5, 1024);
     char *path = g_build_filename(folder, "no", "such", "folder.plc", NULL);
     GError *error = NULL;
-    g_assert_false(place_file_write(path, p, NULL, &error));
+    g_assert_false(place_file_write(path, p, NULL, NULL, &error));
     g_assert_nonnull(error);
     g_clear_error(&error);
     g_free(path);
@@ -123,6 +159,7 @@ int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     folder = g_dir_make_tmp("place-XXXXXX", NULL);
     g_test_add_func("/place/file/round_trip", test_round_trip);
+    g_test_add_func("/place/file/traffic", test_traffic);
     g_test_add_func("/place/file/damage", test_damage);
     g_test_add_func("/place/file/write_fails", test_write_fails);
     const int failed = g_test_run();

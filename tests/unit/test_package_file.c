@@ -1,5 +1,5 @@
 /* Packages survive their file; damage of any kind is refused; the same package gives the same bytes. */
-#include "package/container.h"
+#include "../reseal.h"
 #include "package/package.h"
 #include "target/target.h"
 
@@ -185,21 +185,11 @@ static void test_flipped(void) {
  * (the address sanitizer watches), and what is accepted satisfies package_check. */
 static void test_resealed(void) {
     struct file f = write_small(NULL);
-    const uint8_t *mark = memmem(f.bytes, f.n, "ipu-stackseal", 13);
-    g_assert_nonnull(mark);
-    const size_t seal = (size_t)(mark - f.bytes) - 1 + 16;
     uint32_t accepted = 0, refused = 0;
     uint8_t *copy = g_malloc(f.n);
     for (uint32_t k = 0; k < 1500; k++) {
         memcpy(copy, f.bytes, f.n);
-        for (uint32_t j = 0; j <= k % 3; j++) {
-            const size_t at = rand_u64(11, k, j) % f.n;
-            if (at < 100 || (at >= seal - 16 && at < seal + 8)) continue;
-            copy[at] = (uint8_t)rand_u64(12, k, j);
-        }
-        memset(copy + seal, 0, 8);
-        const uint64_t sum = GUINT64_TO_LE(container_checksum(copy, f.n));
-        memcpy(copy + seal, &sum, 8);
+        reseal_damaged(copy, f.n, k, 3);
         GError *error = NULL;
         struct package *p = package_read_bytes(copy, f.n, "resealed.ipuexe", &error);
         if (p != NULL) accepted++;

@@ -1,5 +1,5 @@
 /* Profiles survive their file, damage is refused, pages hold everything and escape names. */
-#include "package/container.h"
+#include "../reseal.h"
 #include "profile/profile.h"
 #include "target/target.h"
 
@@ -100,18 +100,9 @@ static void test_damage(void) {
 static void test_resealed(void) {
     size_t n;
     uint8_t *bytes = file_bytes(&n), *copy = g_malloc(n);
-    const uint8_t *mark = memmem(bytes, n, "ipu-stackseal", 13);
-    const size_t seal = (size_t)(mark - bytes) - 1 + 16;
     for (uint32_t k = 0; k < 1500; k++) {
         memcpy(copy, bytes, n);
-        for (uint32_t j = 0; j <= k % 4; j++) {
-            const size_t at = rand_u64(21, k, j) % n;
-            if (at < 100 || (at >= seal - 16 && at < seal + 8)) continue;
-            copy[at] = (uint8_t)rand_u64(22, k, j);
-        }
-        memset(copy + seal, 0, 8);
-        const uint64_t sum = GUINT64_TO_LE(container_checksum(copy, n));
-        memcpy(copy + seal, &sum, 8);
+        reseal_damaged(copy, n, k, 4);
         GError *error = NULL;
         struct profile *p = profile_read_bytes(copy, n, "resealed", &error);
         if (p != NULL) {

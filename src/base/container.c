@@ -3,7 +3,7 @@
  * same bytes to SQLite, so nothing can change between check and use. The checksum finds damage; it is
  * no protection against someone who recomputes it, hence every value read is checked as well.
  * Cost: one pass over the file for the checksum, one for zstd. */
-#include "package/container.h"
+#include "base/container.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -347,6 +347,24 @@ static bool array_fill(struct container *c, const char *name, uint8_t *data, uin
         return false;
     }
     return true;
+}
+
+bool container_array_read(struct container *c, const char *name, void *data, uint64_t bytes,
+                          GError **error) {
+    uint64_t stored;
+    if (!array_size(c, name, &stored, error)) return false;
+    if (stored == bytes) return array_fill(c, name, data, bytes, error);
+    diag_set(error, CONTAINER_ARRAY, c->path, name, "has a wrong size");
+    return false;
+}
+
+bool container_array_has(struct container *c, const char *name) {
+    sqlite3_stmt *s = container_query(c, "SELECT 1 FROM chunk WHERE array=? LIMIT 1", NULL);
+    if (s == NULL) return false;
+    sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+    const bool found = sqlite3_step(s) == SQLITE_ROW;
+    sqlite3_finalize(s);
+    return found;
 }
 
 bool container_array_get(struct container *c, const char *name, uint32_t element_bytes,

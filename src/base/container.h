@@ -1,4 +1,4 @@
-/* container: sealed SQLite files, shared by packages and profiles.
+/* container: sealed SQLite files: packages, profiles, exchange and placement problems.
  *
  * A container is an SQLite database with an application id, a schema version, a table `seal` and a
  * table `chunk` for large arrays. Everything is built in memory in one transaction; the finished
@@ -10,8 +10,8 @@
  *   chunk(array TEXT, number INTEGER, bytes INTEGER, checksum INTEGER, data BLOB)
  *                                         zstd frames of at most 4 MiB raw each, numbered from 0
  */
-#ifndef IPU_PACKAGE_CONTAINER_H
-#define IPU_PACKAGE_CONTAINER_H
+#ifndef IPU_BASE_CONTAINER_H
+#define IPU_BASE_CONTAINER_H
 
 #include "base/base.h"
 
@@ -49,6 +49,10 @@ void container_array_put(struct container *c, const char *name, const void *data
 bool container_array_get(struct container *c, const char *name, uint32_t element_bytes,
                          uint64_t n_expected, struct arena *a, void *ret_data, uint64_t *ret_n,
                          GError **error);
+/* The same into the caller's `bytes` bytes: the array must have exactly this size. */
+bool container_array_read(struct container *c, const char *name, void *data, uint64_t bytes,
+                          GError **error);
+bool container_array_has(struct container *c, const char *name);
 /* Prepares a query; NULL with an error naming the file. */
 sqlite3_stmt *container_query(struct container *c, const char *sql, GError **error);
 /* True with a row, false at the end or with *error set. */
