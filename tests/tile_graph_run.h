@@ -284,6 +284,12 @@ static void tgr_call(const struct tgr *r, uint32_t call) {
     case KERNEL_COPY_U64:
         memmove(o[0], o[1], s->p[0]);
         break;
+    case KERNEL_COPY_STRIDED:
+        for (uint32_t i = 0; i < s->p[4]; i++)
+            for (uint32_t k = 0; k < s->p[0]; k++)
+                memmove(o[0] + (size_t)i * s->p[6] + (size_t)k * s->p[3],
+                        o[1] + (size_t)i * s->p[5] + (size_t)k * s->p[2], s->p[1]);
+        break;
     case KERNEL_FILL_U64:
         memset(o[0], 0, s->p[0]);
         break;

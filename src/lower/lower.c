@@ -188,23 +188,20 @@ void lower_phase_open(struct lower *l, const struct program_op *op, uint32_t rea
     if (r != w) l->phase_written[w] = true;
 }
 
-static bool span_call(struct lower *l, const struct lower_span *s, bool copy) {
-    const struct kernel_spec spec = {copy ? KERNEL_COPY_U64 : KERNEL_FILL_U64, {s->bytes}};
-    const struct tg_ref operands[] = {s->to, s->from};
-    return tg_call(&l->b, s->tile, &spec, operands, l->error);
-}
-
-static bool emit_spans(struct lower *l, GArray *spans, bool copy) {
-    for (uint32_t i = 0; i < spans->len; i++)
-        if (!span_call(l, &g_array_index(spans, struct lower_span, i), copy)) return false;
-    g_array_set_size(spans, 0);
-    tg_close_compute(&l->b, l->phase_operation, tg_name(&l->b, copy ? "copy" : "clear"));
+static bool emit_clears(struct lower *l) {
+    for (uint32_t i = 0; i < l->clear->len; i++) {
+        const struct lower_span *s = &g_array_index(l->clear, struct lower_span, i);
+        const struct kernel_spec spec = {KERNEL_FILL_U64, {s->bytes}};
+        if (!tg_call(&l->b, s->tile, &spec, &s->to, l->error)) return false;
+    }
+    g_array_set_size(l->clear, 0);
+    tg_close_compute(&l->b, l->phase_operation, tg_name(&l->b, "clear"));
     return true;
 }
 
 bool lower_phase_close(struct lower *l) {
     if (!l->phase_open) return true;
-    if (!emit_spans(l, l->clear, false) || !emit_spans(l, l->local, true)) return false;
+    if (!emit_clears(l) || !lower_local_copies(l)) return false;
     tg_close_exchange(&l->b, l->phase_first, l->phase_operation, l->phase_reason);
     l->phase_open = false;
     memset(l->phase_written, 0, l->p->n_values * sizeof(bool));

@@ -44,6 +44,8 @@ bool lower_phase_close(struct lower *l);
 void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_ref *to, uint32_t n);
 
 bool lower_copy(struct lower *l, const struct program_op *op);
+/* Calls for all of l->local, which it empties. */
+bool lower_local_copies(struct lower *l);
 /* Calls of one shard of the output, one per batch index. */
 bool lower_row_max(struct lower *l, const struct program_op *op, uint32_t number,
                    const struct program_shard *s);

@@ -237,7 +237,7 @@ static bool build_swapped(struct build *b, const struct plan_gemm *m,
     uint32_t result = build_compute(b, &product, &v);
     if (c->k > 1) {
         build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
-        build_axis(&v.layout, PROGRAM_WINDOW, c->k, c->stride_k);
+        build_axis(&v.layout, PROGRAM_WINDOW, c->owners, c->stride_k);
         v.layout.memory = PROGRAM_ANY;
         v.name = name;
         const struct program_op sum = {.compute = PROGRAM_SUM,
@@ -300,7 +300,7 @@ bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_ca
                                  .n_inputs = 1,
                                  .inputs = {result}};
         build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
-        if (c->k > 1) build_axis(&v.layout, PROGRAM_WINDOW, c->k, c->stride_k);
+        if (c->k > 1) build_axis(&v.layout, PROGRAM_WINDOW, c->owners, c->stride_k);
         if (m->epilogue & PROGRAM_EPILOGUE_BIAS) sum.inputs[sum.n_inputs++] = bias_operand(b, m, c);
         if (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL) {
             v.name = arena_printf(b->p->arena, "%s.residual", name);

@@ -35,6 +35,7 @@ enum plan_home { PLAN_HOME_INSIDE, PLAN_HOME_APART };
 /* One way to run a product. */
 struct plan_candidate {
     uint32_t r, c, k;
+    uint32_t owners; /* of a result block: k, or its 32-byte rows if there are fewer */
     uint32_t local_rows, local_inner, local_columns; /* largest tile, padded */
     uint32_t stride_r, stride_c, stride_k, base;
     uint8_t home;                 /* enum plan_home */

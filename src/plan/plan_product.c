@@ -3,7 +3,7 @@
  *
  * Work of a candidate, in order: in-phase (left operand multicast to the tiles of a row part and K
  * part; coefficients gathered from their homes by the tiles of a K part and column part), product,
- * partials to their owners (each of the k tiles of a result block owns one k-th of its storage),
+ * partials to their owners (the k tiles of a result block own equal windows of its storage),
  * reduction, elementwise operations on the owned windows.
  *
  * Only grids in which every count is the smallest for its local size are tried, so that about the
@@ -91,7 +91,7 @@ static void set_memory(const struct plan_gemm *m, struct plan_candidate *c) {
     c->left_bytes = bytes * c->local_rows * c->local_inner;
     c->right_bytes = bytes * c->local_inner * c->local_columns;
     c->out_bytes = 2 * c->local_rows * c->local_columns;
-    c->result_bytes = c->k > 1 ? align_up_u32(ceil_div_u32(c->out_bytes, c->k), 32) : 0;
+    c->result_bytes = c->k > 1 ? align_up_u32(ceil_div_u32(c->out_bytes, c->owners), 32) : 0;
     c->received_bytes = c->result_bytes * (c->k - 1);
     c->resident_bytes = c->home == PLAN_HOME_INSIDE
                             ? c->right_bytes
@@ -124,7 +124,7 @@ static uint64_t reduction_cycles(const struct plan_gemm *m, const struct plan_ca
         KERNEL_REDUCE_PANELS,
         {c->k, MIN(rows32, height), 16 * MAX(rows32 / height, 1), epilogue_bits(m)}};
     const struct kernel_spec rest = {KERNEL_REDUCE_PANELS, {c->k, 1, 16, epilogue_bits(m)}};
-    const bool cut = c->k > 1 && c->local_columns / 16 % c->k;
+    const bool cut = c->k > 1 && c->local_columns / 16 % c->owners;
     return kernel_cycles(&whole) + (cut ? kernel_cycles(&rest) : 0);
 }
 
@@ -200,9 +200,9 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
                                .local_rows = ceil_div_u32(m->rows, r),
                                .local_columns = 16 * ceil_div_u32(column_groups, c) * m->batch,
                                .local_inner = group * ceil_div_u32(inner_groups, k)};
-    /* Every tile of a result block owns a window of at least one 32-byte row. */
+    /* An owner has a window of at least one 32-byte row; a small block has fewer than k owners. */
     const uint64_t rows32 = (uint64_t)(m->rows / r) * (column_groups / c) * m->batch;
-    if (rows32 < k) return;
+    x.owners = (uint32_t)MIN(rows32, k);
     if (m->constraint.column_block && m->constraint.column_block != x.local_columns) return;
     for (uint32_t variant = 0; variant < 8; variant++) {
         const bool rows_fast = variant & 1;
@@ -324,8 +324,8 @@ static uint64_t edge_messages(const struct plan_gemm *mf, const struct plan_cand
             const uint32_t rows32 = height * panels_from;
             const uint32_t first = panel % panels_from * height + row - start;
             const uint32_t last = first + stop - row - 1;
-            n += program_part_of(rows32, 1, from->k, last) -
-                 program_part_of(rows32, 1, from->k, first) + 1;
+            n += program_part_of(rows32, 1, from->owners, last) -
+                 program_part_of(rows32, 1, from->owners, first) + 1;
             row = stop;
         }
     return n;
