@@ -252,7 +252,10 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
                                       .workload = n->name, .plan = text,
                                       .placement_dump = n->placement_dump};
     struct compile_result r = {0};
-    const bool ok = lower_program(plan.program, NULL, &g, error) &&
+    struct lower_options l;
+    lower_defaults(&l);
+    l.results = n->diagnostic;
+    const bool ok = lower_program(plan.program, &l, &g, error) &&
                     compile_tile_graph(g, &c, &r, error);
     if (ok && r.package != NULL) {
         ret->package = g_steal_pointer(&r.package);

@@ -19,7 +19,7 @@ struct cli_net {
     gint attention_batch, attention_heads, attention_blocks;
     gint benchmark_rows, benchmark_inner, benchmark_columns;
     gint vit_batch, vit_layers, vit_image_size;
-    gboolean vit_small, fuse_qkv, sample, no_parameters;
+    gboolean vit_small, fuse_qkv, sample, no_parameters, diagnostic;
     /* Made of them. */
     struct graph *graph;
     const char *name; /* of the workload or graph file */

@@ -6,6 +6,7 @@
 #include "numeric/num_compare.h"
 #include "profile/profile.h"
 #include "reference/reference.h"
+#include "runtime/diagnostic.h"
 
 #include <float.h>
 #include <math.h>
@@ -21,6 +22,8 @@ struct e2e {
     struct cli_built built;
     struct session *session;
     struct tensor_file *tensors; /* of --input */
+    struct diagnostic *diagnostic; /* --diagnostic-run */
+    struct reference *reference;   /* at device precision, when it ran before the device */
     double run_seconds;
     uint64_t cycles_measured;
     struct device_counters counters;
@@ -53,10 +56,10 @@ static void source_values(void *user, uint32_t value, uint64_t first, uint64_t n
 static struct source source_new(struct e2e *e, GError **error) {
     struct source s = {.e = e, .values = g_new0(float *, e->net.graph->n_values + 1)};
     if (e->tensors == NULL) return s;
-    const struct package *p = session_package(e->session);
+    const struct package *p = e->built.package;
     for (uint32_t i = 0; i < p->n_bindings; i++) {
         const struct package_binding *b = &p->bindings[i];
-        if (b->kind == TG_BIND_OUTPUT) continue;
+        if (b->kind == TG_BIND_OUTPUT || b->kind == TG_BIND_RESULT) continue;
         if (b->kind == TG_BIND_PARAMETER && tensor_file_find(e->tensors, b->name) == NULL) continue;
         float *v = cli_tensor_values(e->tensors, b, error);
         if (v == NULL) return s;
@@ -156,41 +159,76 @@ static double product_bound(const struct e2e *e, const struct source *s) {
     return bound * sqrt((double)left->shape.dim[axis]);
 }
 
-static bool run_reference(struct e2e *e, struct source *s, bool device_precision,
-                          struct num_report *report, GError **error) {
-    const struct reference_options o = {.precision = device_precision ? &e->built.precision : NULL,
-                                        .source = source_values, .source_user = s};
-    struct reference *r = reference_run(e->net.graph, &o, error);
-    const bool ok = r != NULL && compare_outputs(e, r, report, error);
-    reference_free(r);
+static struct reference *run_reference(struct e2e *e, struct source *s, bool device_precision,
+                                       GError **error) {
+    struct reference_options o = {.precision = device_precision ? &e->built.precision : NULL,
+                                  .source = source_values, .source_user = s};
+    if (device_precision && e->diagnostic != NULL) {
+        o.visit = diagnostic_visit;
+        o.visit_user = e->diagnostic;
+    }
+    return reference_run(e->net.graph, &o, error);
+}
+
+/* What an element must satisfy: the workload's limits, those of a single product of the user's
+ * tensors, or the options'. */
+static bool take_limits(struct e2e *e, const struct source *s, GError **error) {
+    const struct graph_output *out = &e->net.graph->outputs[0];
+    double atol = out->atol, rtol = out->rtol;
+    e->bound = product_bound(e, s);
+    if (e->bound > 0) {
+        atol = e->bound;
+        rtol = 0;
+    }
+    if (!limit_option("--diagnostic-atol", e->atol, &atol, error) ||
+        !limit_option("--diagnostic-rtol", e->rtol, &rtol, error))
+        return false;
+    num_report_init(&e->device, atol, rtol);
+    num_report_init(&e->full, atol, rtol);
+    return true;
+}
+
+static bool source_and_limits(struct e2e *e, struct source *ret, GError **error) {
+    GError *failed = NULL;
+    *ret = source_new(e, &failed);
+    if (failed != NULL) g_propagate_error(error, failed);
+    return failed == NULL && take_limits(e, ret, error);
+}
+
+/* The results that the tiles are compared with while they run. */
+static bool prepare_diagnostic(struct e2e *e, GError **error) {
+    cli_stage("running the reference");
+    struct source s;
+    bool ok = source_and_limits(e, &s, error);
+    if (ok) {
+        const struct diagnostic_options o = {.functions = device_model(),
+                                             .package = e->built.package, .graph = e->net.graph,
+                                             .atol = e->device.atol, .rtol = e->device.rtol};
+        e->diagnostic = diagnostic_new(&o);
+        e->reference = run_reference(e, &s, true, error);
+        ok = e->reference != NULL;
+    }
+    source_clear(&s);
     return ok;
 }
 
 static bool check(struct e2e *e, GError **error) {
     const struct graph_output *out = &e->net.graph->outputs[0];
-    double atol = out->atol, rtol = out->rtol;
-    struct source s = source_new(e, error);
-    bool ok = error == NULL || *error == NULL;
-    if (ok) {
-        e->bound = product_bound(e, &s);
-        if (e->bound > 0) {
-            atol = e->bound;
-            rtol = 0;
-        }
-    }
-    ok = ok && limit_option("--diagnostic-atol", e->atol, &atol, error) &&
-         limit_option("--diagnostic-rtol", e->rtol, &rtol, error);
-    num_report_init(&e->device, atol, rtol);
-    num_report_init(&e->full, atol, rtol);
-    ok = ok && run_reference(e, &s, true, &e->device, error);
+    struct source s;
+    bool ok = source_and_limits(e, &s, error);
+    if (ok && e->reference == NULL) e->reference = run_reference(e, &s, true, error);
+    ok = ok && e->reference != NULL && compare_outputs(e, e->reference, &e->device, error);
     if (ok && e->fp32) {
-        ok = run_reference(e, &s, false, &e->full, error);
+        struct reference *r = run_reference(e, &s, false, error);
+        ok = r != NULL && compare_outputs(e, r, &e->full, error);
+        reference_free(r);
         e->have_full = ok;
     }
     source_clear(&s);
     e->exact = out->exact && e->tensors == NULL;
     e->pass = num_report_pass(&e->device) && (!e->exact || e->device.n_unequal == 0) &&
-              (out->rms <= 0 || num_report_rms(&e->device) <= out->rms);
+              (out->rms <= 0 || num_report_rms(&e->device) <= out->rms) &&
+              (e->diagnostic == NULL || diagnostic_pass(e->diagnostic));
     return ok;
 }
 
@@ -200,6 +238,33 @@ static void json_double(const char *key, bool have, double v, GString *out) {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     if (!have || !isfinite(v)) g_string_append_printf(out, ",\"%s\":null", key);
     else g_string_append_printf(out, ",\"%s\":%s", key, g_ascii_formatd(text, sizeof text, "%.9g", v));
+}
+
+static uint64_t phase_transfers(const struct package *p, uint32_t *ret_largest) {
+    uint64_t n = 0;
+    *ret_largest = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        if (p->steps[i].kind != TG_EXCHANGE) continue;
+        n += p->steps[i].messages;
+        *ret_largest = MAX(*ret_largest, p->steps[i].messages);
+    }
+    return n;
+}
+
+static void json_phases(const struct package *p, GString *s) {
+    const char *separator = "";
+    g_string_append(s, ",\"phases\":[");
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        if (p->steps[i].kind != TG_EXCHANGE) continue;
+        g_string_append_printf(s, "%s{\"step\":%u,\"operation\":", separator, i);
+        json_string(p->names[p->steps[i].operation], s);
+        g_string_append(s, ",\"reason\":");
+        json_string(p->names[p->steps[i].reason], s);
+        package_phase_json(&p->steps[i], s);
+        g_string_append_c(s, '}');
+        separator = ",";
+    }
+    g_string_append_c(s, ']');
 }
 
 static void print_json(const struct e2e *e) {
@@ -231,11 +296,29 @@ static void print_json(const struct e2e *e) {
     json_double("run_seconds", true, e->run_seconds, s);
     g_string_append_printf(s, ",\"peak_tile_bytes\":%u,\"row_bytes_max\":%u,\"package_bytes\":%"
                               G_GUINT64_FORMAT ",\"worker_slots\":%" G_GUINT64_FORMAT ",\"fused_slots\":%" G_GUINT64_FORMAT
-                              ",\"device_faults\":%" G_GUINT64_FORMAT "}",
+                              ",\"device_faults\":%" G_GUINT64_FORMAT,
                            p->meta.peak_tile_bytes, p->meta.row_bytes_max, p->file_bytes,
                            e->counters.worker_slots, e->counters.fused_slots, e->counters.faults);
+    json_phases(p, s);
+    if (e->diagnostic != NULL) diagnostic_json(e->diagnostic, s);
+    g_string_append_c(s, '}');
     puts(s->str);
     g_string_free(s, true);
+}
+
+static void print_phases(const struct package *p) {
+    uint32_t largest;
+    const uint64_t messages = phase_transfers(p, &largest);
+    printf("phases     %" G_GUINT64_FORMAT " messages, at most %u in a phase\n", messages, largest);
+    printf("           step transfers messages      words endpoint    bound  horizon row bytes on tile "
+           " operation\n");
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct package_step *s = &p->steps[i];
+        if (s->kind != TG_EXCHANGE) continue;
+        printf("           %4u %9u %8u %10" G_GUINT64_FORMAT " %8u %8u %8u %9u %7u  %s, %s\n", i,
+               s->transfers, s->messages, s->words, s->endpoint_bound, s->bound, s->horizon,
+               s->row_bytes_max, s->row_bytes_tile, p->names[s->operation], p->names[s->reason]);
+    }
 }
 
 static void print_shapes(const struct package *p) {
@@ -278,6 +361,7 @@ static void print_report(const struct e2e *e, const struct profile *profile) {
            p->meta.cycles_predicted, off);
     printf("exchange   %" G_GUINT64_FORMAT " cycles in %" G_GUINT64_FORMAT " phases\n",
            e->counters.exchange_cycles, e->counters.phases);
+    print_phases(p);
     if (profile != NULL) {
         struct profile_shares s;
         profile_shares(profile, &s);
@@ -285,6 +369,12 @@ static void print_report(const struct e2e *e, const struct profile *profile) {
                100 * s.exchange, 100 * s.wait);
     }
     print_check(e);
+    if (e->diagnostic != NULL) {
+        GString *text = g_string_new(NULL);
+        diagnostic_print(e->diagnostic, text);
+        fputs(text->str, stdout);
+        g_string_free(text, true);
+    }
     printf("memory     %u B on the tightest tile (%u), rows up to %u B, package %" G_GUINT64_FORMAT
            " B\n",
            p->meta.peak_tile_bytes, p->meta.peak_tile, p->meta.row_bytes_max, p->file_bytes);
@@ -367,8 +457,13 @@ static int run_e2e(struct e2e *e) {
     if (e->built.package == NULL) return infeasible(e);
     cli_net_parameters(&e->net, e->built.package);
     if (!through_file(e, &error)) return fail(error);
-    const struct device_options o = {.n_tiles = e->built.package->meta.n_tiles, .marks = true,
-                                     .permissive = e->permissive, .races = e->races};
+    struct device_options o = {.n_tiles = e->built.package->meta.n_tiles, .marks = true,
+                               .permissive = e->permissive, .races = e->races};
+    if (e->net.diagnostic && !prepare_diagnostic(e, &error)) return fail(error);
+    if (e->net.diagnostic) {
+        o.seen = diagnostic_seen;
+        o.seen_user = e->diagnostic;
+    }
     if (!session_open(device_model(), e->built.package, &o, &e->session, &error) ||
         !set_inputs(e, &error))
         return fail(error);
@@ -388,6 +483,8 @@ int cmd_e2e_test(int argc, char **argv) {
          "Inputs and parameters from a safetensors file", "FILE"},
         {"diagnostic-atol", 0, 0, G_OPTION_ARG_STRING, &e.atol, "Absolute limit", "X"},
         {"diagnostic-rtol", 0, 0, G_OPTION_ARG_STRING, &e.rtol, "Relative limit", "X"},
+        {"diagnostic-run", 0, 0, G_OPTION_ARG_NONE, &e.net.diagnostic,
+         "Compare every intermediate value where it is stored when it is complete", NULL},
         {"reference-fp32", 0, 0, G_OPTION_ARG_NONE, &e.fp32, "Compare with FP32 as well", NULL},
         {"permissive", 0, 0, G_OPTION_ARG_NONE, &e.permissive,
          "Count device faults where execution can go on", NULL},
@@ -411,6 +508,8 @@ int cmd_e2e_test(int argc, char **argv) {
         }
     }
     session_close(e.session);
+    diagnostic_free(e.diagnostic);
+    reference_free(e.reference);
     cli_built_clear(&e.built);
     tensor_file_free(e.tensors);
     cli_net_clear(&e.net);

@@ -168,8 +168,12 @@ static void pack_steps(struct packing *k) {
         if (from->kind != TG_EXCHANGE) continue;
         const struct exch_result *x = k->c->rows[exchange++];
         to->horizon = x->horizon;
+        to->transfers = from->end - from->first;
         to->messages = x->n_messages;
+        to->endpoint_bound = x->bounds.endpoint;
+        to->bound = x->bounds.any_width;
         to->row_bytes_max = x->row_bytes_max;
+        to->row_bytes_tile = x->row_bytes_tile;
         for (uint32_t i = from->first; i < from->end; i++)
             to->words += (uint64_t)g->transfers.words[i] * (g->transfers.first_recipient[i + 1] -
                                                             g->transfers.first_recipient[i]);
@@ -239,7 +243,8 @@ static void pack_slice(const struct packing *k, const struct tg_slice *from,
     *to = (struct package_slice){.tile = a->tile[from->alloc],
                                  .address = k->c->address[from->alloc] + from->mem_offset +
                                             from->block * k->c->stride[from->alloc],
-                                 .tensor_offset = from->tensor_offset, .n_dims = from->n_dims};
+                                 .tensor_offset = from->tensor_offset, .n_dims = from->n_dims,
+                                 .step = from->step};
     memcpy(to->count, from->count, sizeof to->count);
     memcpy(to->tensor_step, from->tensor_step, sizeof to->tensor_step);
     memcpy(to->mem_step, from->mem_step, sizeof to->mem_step);

@@ -40,11 +40,20 @@ struct device_fault {
     uint32_t registers[16]; /* m0..m15 of the context */
 };
 
+/* Sees a tile when the first instruction of a step of its program issues, before it has any effect:
+ * the tile's SRAM holds what the steps before it left. `mark` as in struct device_mark. Called from
+ * the threads that run the tiles, for one tile from one at a time; may read the SRAM of this tile
+ * (memory) and nothing else of the device. */
+struct device;
+typedef void device_seen(void *user, struct device *d, uint32_t tile, uint32_t mark);
+
 struct device_options {
     uint32_t n_tiles;
     bool permissive; /* count faults where execution can go on */
     bool races;      /* word-exact race detector */
     bool marks;      /* record the cycles of step boundaries */
+    device_seen *seen; /* optional, with marks; costs no cycles */
+    void *seen_user;
     uint64_t max_cycles; /* 0 = none */
 };
 
@@ -64,7 +73,6 @@ struct device_phase {
     uint32_t active;     /* tiles with a row */
 };
 
-struct device;
 struct device_functions {
     const char *name; /* "device model" */
     bool (*open)(const struct device_options *o, struct device **ret, GError **error);

@@ -36,5 +36,7 @@ void device_fault_of_fabric(struct device *d, const struct fabric_fault *f, uint
 void device_fault_set(struct device *d, enum device_fault_kind kind, uint32_t tile,
                       const char *format, ...) G_GNUC_PRINTF(4, 5);
 bool device_model_run(struct device *d);
+/* Passes what the tile's watch saw to the options' `seen`. */
+void device_watch_seen(void *device, const struct tile *t, uint32_t pc);
 
 #endif

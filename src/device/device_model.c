@@ -79,7 +79,11 @@ static void load_marks(struct device *d, const struct package *p) {
         }
         d->tiles[t].watch = (struct tile_watch_range){.bits = bits, .base = low,
                                                       .n_words = d->watch_words,
-                                                      .out = d->watched[t]};
+                                                      .out = d->watched[t],
+                                                      .seen = d->options.seen != NULL
+                                                                  ? device_watch_seen
+                                                                  : NULL,
+                                                      .user = d};
     }
 }
 

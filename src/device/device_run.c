@@ -214,16 +214,26 @@ static int compare_pc(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* The mark at an address of a tile's program. */
+static uint32_t mark_at(const struct device *d, uint32_t tile, uint32_t at) {
+    const uint32_t *pc = d->mark_pc + d->first_mark[tile] + tile;
+    const uint32_t n = d->first_mark[tile + 1] - d->first_mark[tile] + 1;
+    const uint32_t *hit = bsearch(&at, pc, n, sizeof *pc, compare_pc);
+    BUG_ON(hit == NULL);
+    return (uint32_t)(hit - pc);
+}
+
+void device_watch_seen(void *device, const struct tile *t, uint32_t pc) {
+    struct device *d = device;
+    d->options.seen(d->options.seen_user, d, t->n, mark_at(d, t->n, pc));
+}
+
 static void name_marks(uint32_t i, uint32_t thread, void *context) {
     (void)thread;
     struct device *d = context;
-    const uint32_t *pc = d->mark_pc + d->first_mark[i] + i;
-    const uint32_t n = d->first_mark[i + 1] - d->first_mark[i] + 1;
     for (uint32_t k = 0; k < d->watched[i]->len; k++) {
         const struct tile_watch *w = &g_array_index(d->watched[i], struct tile_watch, k);
-        const uint32_t *hit = bsearch(&w->pc, pc, n, sizeof *pc, compare_pc);
-        BUG_ON(hit == NULL);
-        const struct device_mark mark = {.mark = (uint32_t)(hit - pc), .cycle = w->cycle};
+        const struct device_mark mark = {.mark = mark_at(d, i, w->pc), .cycle = w->cycle};
         g_array_append_val(d->marks[i], mark);
     }
     g_array_set_size(d->watched[i], 0);

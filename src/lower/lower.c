@@ -204,6 +204,9 @@ bool lower_phase_close(struct lower *l) {
     if (!emit_clears(l) || !lower_local_copies(l)) return false;
     tg_close_exchange(&l->b, l->phase_first, l->phase_operation, l->phase_reason);
     l->phase_open = false;
+    for (uint32_t i = 0; i < l->phase_values->len; i++)
+        l->made_step[g_array_index(l->phase_values, uint32_t, i)] = l->b.steps->len - 1;
+    g_array_set_size(l->phase_values, 0);
     memset(l->phase_written, 0, l->p->n_values * sizeof(bool));
     memset(l->phase_read, 0, l->p->n_values * sizeof(bool));
     return true;
@@ -370,6 +373,19 @@ static bool lower_cast(struct lower *l, const struct program_op *op) {
     return true;
 }
 
+static bool lower_compute(struct lower *l, const struct program_op *op) {
+    switch (op->compute) {
+    case PROGRAM_PRODUCT:
+        return lower_product(l, op);
+    case PROGRAM_SUM:
+        return lower_sum(l, op);
+    case PROGRAM_KERNEL:
+        return lower_kernel(l, op);
+    default:
+        return lower_cast(l, op);
+    }
+}
+
 static bool lower_op(struct lower *l, const struct program_op *op);
 
 /* Same layout, so every shard stays on its tile. */
@@ -402,18 +418,11 @@ static bool lower_repeat(struct lower *l, const struct program_op *op) {
 }
 
 static bool lower_op(struct lower *l, const struct program_op *op) {
-    if (op->kind == PROGRAM_COPY) return lower_copy(l, op);
     if (op->kind == PROGRAM_REPEAT) return lower_repeat(l, op);
-    switch (op->compute) {
-    case PROGRAM_PRODUCT:
-        return lower_product(l, op);
-    case PROGRAM_SUM:
-        return lower_sum(l, op);
-    case PROGRAM_KERNEL:
-        return lower_kernel(l, op);
-    default:
-        return lower_cast(l, op);
-    }
+    if (op->kind == PROGRAM_COPY) return lower_copy(l, op);
+    if (!lower_compute(l, op)) return false;
+    l->made_step[op->output] = l->b.steps->len - 1;
+    return true;
 }
 
 bool lower_program(const struct program *p, const struct lower_options *options,
@@ -424,6 +433,8 @@ bool lower_program(const struct program *p, const struct lower_options *options,
     tg_builder_init(&l.b, p->n_tiles);
     l.alloc_of = arena_new_array(l.scratch, uint32_t *, p->n_values + 1);
     l.root_value = arena_new_array(l.scratch, uint32_t, p->n_values + 1);
+    l.made_step = arena_new_array(l.scratch, uint32_t, p->n_values + 1);
+    l.phase_values = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     l.phase_written = arena_new_array(l.scratch, bool, p->n_values + 1);
     l.phase_read = arena_new_array(l.scratch, bool, p->n_values + 1);
     l.local = g_array_new(FALSE, FALSE, sizeof(struct lower_span));
@@ -433,6 +444,7 @@ bool lower_program(const struct program *p, const struct lower_options *options,
     for (uint32_t i = 0; ok && i < p->n_main; i++) ok = lower_op(&l, &p->ops[p->main[i]]);
     ok = ok && lower_phase_close(&l) && lower_bind(&l);
     if (ok) *ret = tg_builder_finish(&l.b);
+    g_array_free(l.phase_values, TRUE);
     g_array_free(l.local, TRUE);
     g_array_free(l.clear, TRUE);
     tg_builder_clear(&l.b);

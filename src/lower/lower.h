@@ -20,6 +20,8 @@
 
 struct lower_options {
     bool separate_loopback; /* ask for distinct elements of a loopback's two ends; default true */
+    bool results;           /* bind the program's results as well, for diagnostics; default false.
+                             * Nothing else of the tile graph changes */
 };
 void lower_defaults(struct lower_options *o);
 /* options may be NULL. */

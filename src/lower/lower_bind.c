@@ -16,14 +16,17 @@ struct piece {
 struct bind {
     struct lower *l;
     const struct program_value *v;
+    const struct program_tensor *t;
+    uint32_t step; /* of the slices */
     struct program_shard s;
     struct program_digit nest[PROGRAM_MAX_DIGITS];
     uint32_t n_nest, alloc, block, covered; /* covered: elements of the shard with a slice */
 };
 
 static void add_slice(struct bind *b, const struct piece *p) {
-    const struct program_tensor *t = &b->v->tensor;
+    const struct program_tensor *t = b->t;
     struct tg_slice s = {.alloc = b->alloc,
+                         .step = b->step,
                          .block = b->block,
                          .mem_offset = p->offset - b->s.window,
                          .tensor_offset = t->offset + b->block * b->v->step_sequence};
@@ -126,10 +129,10 @@ static void cut(struct bind *b, uint32_t level, const struct piece *base, uint32
     }
 }
 
-/* Slices of one value. */
-static void bind_shards(struct lower *l, uint32_t v) {
+/* Slices of one value that holds (part of) tensor t. */
+static void bind_shards(struct lower *l, uint32_t v, const struct program_tensor *t, bool result) {
     const struct program_value *x = lower_value(l, v);
-    struct bind b = {.l = l, .v = x};
+    struct bind b = {.l = l, .v = x, .t = t, .step = result ? l->made_step[v] : 0};
     const uint32_t n = program_n_shards(x), blocks = x->sequence ? x->sequence : 1;
     for (uint32_t i = 0; i < n; i++) {
         program_shard_at(x, i, &b.s);
@@ -142,7 +145,8 @@ static void bind_shards(struct lower *l, uint32_t v) {
         }
         struct tg_alloc_row *row = &g_array_index(l->b.allocs, struct tg_alloc_row, b.alloc);
         const uint32_t bytes = program_format_bytes(x->layout.format);
-        if (b.covered * bytes < b.s.bytes && x->role != PROGRAM_OUTPUT) row->flags |= TG_ZEROED;
+        if (b.covered * bytes < b.s.bytes && x->role != PROGRAM_OUTPUT && !result)
+            row->flags |= TG_ZEROED;
     }
 }
 
@@ -151,24 +155,54 @@ static bool same_tensor(const struct program_value *a, const struct program_valu
            a->layout.exponent == b->layout.exponent && strcmp(a->tensor.name, b->tensor.name) == 0;
 }
 
+static struct tg_binding binding_of(const struct lower *l, const struct program_value *v,
+                                    const struct program_tensor *tensor, uint8_t kind) {
+    struct tg_binding t = {.name = tensor->name,
+                           .kind = kind,
+                           .format = v->layout.format,
+                           .scale = v->layout.exponent,
+                           .n_dims = tensor->n_dims,
+                           .first_slice = l->b.slices->len};
+    memcpy(t.shape, tensor->shape, sizeof t.shape);
+    return t;
+}
+
 /* One binding for all values that hold (parts of) a tensor in one format. */
 static void bind_tensor(struct lower *l, uint32_t v) {
     static const uint8_t KINDS[] = {[PROGRAM_INPUT] = TG_BIND_INPUT,
                                     [PROGRAM_PARAMETER] = TG_BIND_PARAMETER,
                                     [PROGRAM_OUTPUT] = TG_BIND_OUTPUT};
     const struct program_value *x = lower_value(l, v);
-    struct tg_binding t = {.name = x->tensor.name,
-                           .kind = KINDS[x->role],
-                           .format = x->layout.format,
-                           .scale = x->layout.exponent,
-                           .n_dims = x->tensor.n_dims,
-                           .first_slice = l->b.slices->len};
-    memcpy(t.shape, x->tensor.shape, sizeof t.shape);
+    struct tg_binding t = binding_of(l, x, &x->tensor, KINDS[x->role]);
     for (uint32_t w = v; w < l->p->n_values; w++)
         if (lower_value(l, w)->role != PROGRAM_LOCAL && same_tensor(x, lower_value(l, w)))
-            bind_shards(l, w);
+            bind_shards(l, w, &lower_value(l, w)->tensor, false);
     t.end_slice = l->b.slices->len;
     g_array_append_val(l->b.bindings, t);
+}
+
+static bool same_result(const struct lower *l, const struct program_result *a,
+                        const struct program_result *b) {
+    const struct program_layout *x = &lower_value(l, a->value)->layout;
+    const struct program_layout *y = &lower_value(l, b->value)->layout;
+    return strcmp(a->tensor.name, b->tensor.name) == 0 && x->format == y->format &&
+           x->exponent == y->exponent;
+}
+
+/* As the tensors of the host: all parts of a result together. */
+static void bind_results(struct lower *l) {
+    const struct program_result *r = l->p->results;
+    for (uint32_t i = 0; i < l->p->n_results; i++) {
+        bool first = true;
+        for (uint32_t k = 0; first && k < i; k++) first = !same_result(l, &r[i], &r[k]);
+        if (!first) continue;
+        struct tg_binding t =
+            binding_of(l, lower_value(l, r[i].value), &r[i].tensor, TG_BIND_RESULT);
+        for (uint32_t k = i; k < l->p->n_results; k++)
+            if (same_result(l, &r[i], &r[k])) bind_shards(l, r[k].value, &r[k].tensor, true);
+        t.end_slice = l->b.slices->len;
+        g_array_append_val(l->b.bindings, t);
+    }
 }
 
 bool lower_bind(struct lower *l) {
@@ -180,5 +214,6 @@ bool lower_bind(struct lower *l) {
                     !same_tensor(lower_value(l, w), lower_value(l, v));
         if (first) bind_tensor(l, v);
     }
+    if (l->options.results) bind_results(l);
     return true;
 }

@@ -319,6 +319,7 @@ bool lower_copy(struct lower *l, const struct program_op *op) {
         return false;
     }
     lower_phase_open(l, op, op->inputs[0], op->output);
+    g_array_append_val(l->phase_values, op->output);
     struct walk w = {.d = d,
                      .s = s,
                      .map = &op->map,

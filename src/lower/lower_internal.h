@@ -14,6 +14,8 @@ struct lower {
     struct arena *scratch;
     uint32_t **alloc_of;  /* [value][shard] */
     uint32_t *root_value; /* value whose storage this one shares, or itself */
+    uint32_t *made_step;  /* by value: the last step that writes it */
+    GArray *phase_values; /* uint32_t: what the open phase's copies write */
     /* The open phase. */
     uint32_t phase_first;             /* first transfer */
     bool *phase_written, *phase_read; /* by root value */

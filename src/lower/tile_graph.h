@@ -91,10 +91,13 @@ struct tg_calls {
  * byte mem_offset + sum i_j * mem_step[j]. Bytes of an input or parameter that no slice names are
  * padding and must be zero: the host writes zeros to them with the slices; an allocation that is
  * all padding has no slice. TG_ZEROED marks every allocation with such bytes. One element may have
- * several places. A tensor has one binding for each format in which it is stored. */
+ * several places. A tensor has one binding for each format in which it is stored.
+ * A RESULT is an intermediate value of the graph, for diagnostics: its elements are complete behind
+ * step `step` (in a repeat: of every iteration) and stay until the tile's next step begins. */
 enum { TG_SLICE_DIMS = 5 };
 struct tg_slice {
     uint32_t alloc;
+    uint32_t step;       /* RESULT: the step that completes it; else 0 */
     uint32_t block;      /* of an allocation with blocks > 1; else 0 */
     uint32_t mem_offset; /* in the block */
     uint64_t tensor_offset;
@@ -104,7 +107,7 @@ struct tg_slice {
     uint32_t mem_step[TG_SLICE_DIMS];
 };
 
-enum tg_binding_kind { TG_BIND_INPUT, TG_BIND_OUTPUT, TG_BIND_PARAMETER };
+enum tg_binding_kind { TG_BIND_INPUT, TG_BIND_OUTPUT, TG_BIND_PARAMETER, TG_BIND_RESULT };
 enum tg_format { TG_F16, TG_F32, TG_F8_F143, TG_F8_F152 };
 
 struct tg_binding {

@@ -36,10 +36,20 @@ uint64_t package_binding_elements(const struct package_binding *b) {
     return n;
 }
 
-struct package_binding *package_binding_find(const struct package *p, const char *name) {
+static struct package_binding *find(const struct package *p, const char *name, bool result) {
     for (uint32_t i = 0; i < p->n_bindings; i++)
-        if (strcmp(p->bindings[i].name, name) == 0) return &p->bindings[i];
+        if ((p->bindings[i].kind == TG_BIND_RESULT) == result &&
+            strcmp(p->bindings[i].name, name) == 0)
+            return &p->bindings[i];
     return NULL;
+}
+
+struct package_binding *package_binding_find(const struct package *p, const char *name) {
+    return find(p, name, false);
+}
+
+struct package_binding *package_result_find(const struct package *p, const char *name) {
+    return find(p, name, true);
 }
 
 /* --- Checks: each returns NULL or what is wrong (g_free'd by package_check). --- */
@@ -97,7 +107,8 @@ static char *check_slice(const struct package *p, const struct package_binding *
     const struct package_slice *s = &p->slices[i];
     const uint32_t bytes = package_format_bytes(b->format);
     bool ok = s->tile < p->meta.n_tiles && s->n_dims <= PACKAGE_SLICE_DIMS &&
-              s->address % bytes == 0;
+              s->address % bytes == 0 &&
+              (b->kind == TG_BIND_RESULT ? s->step < p->n_steps : s->step == 0);
     uint64_t last = s->tensor_offset, end = (uint64_t)s->address + bytes;
     for (uint32_t d = 0; ok && d < s->n_dims; d++) {
         /* Bounded so that no product overflows. */
@@ -117,9 +128,9 @@ static char *check_slice(const struct package *p, const struct package_binding *
 
 static char *check_binding(const struct package *p, const struct package_binding *b) {
     if (b->name == NULL || b->name[0] == 0) return g_strdup("a tensor has no name");
-    if (package_binding_find(p, b->name) != b)
+    if (find(p, b->name, b->kind == TG_BIND_RESULT) != b)
         return g_strdup_printf("two tensors are named '%s'", b->name);
-    if (b->kind > TG_BIND_PARAMETER || b->format > TG_F8_F152 || b->scale < -32 || b->scale > 31 ||
+    if (b->kind > TG_BIND_RESULT || b->format > TG_F8_F152 || b->scale < -32 || b->scale > 31 ||
         b->n_dims > PACKAGE_MAX_DIMS)
         return g_strdup_printf("the description of tensor '%s'", b->name);
     uint64_t elements = 1;

@@ -21,7 +21,7 @@
 #include "base/base.h"
 #include "lower/tile_graph.h"
 
-enum { PACKAGE_SCHEMA = 1, PACKAGE_APPLICATION_ID = 0x69707578 /* "ipux" */ };
+enum { PACKAGE_SCHEMA = 2, PACKAGE_APPLICATION_ID = 0x69707578 /* "ipux" */ };
 enum { PACKAGE_MAX_DIMS = 6, PACKAGE_SLICE_DIMS = TG_SLICE_DIMS };
 
 enum package_segment_kind {
@@ -45,7 +45,7 @@ struct package_slice {
     uint32_t count[PACKAGE_SLICE_DIMS];
     uint64_t tensor_step[PACKAGE_SLICE_DIMS];
     uint32_t mem_step[PACKAGE_SLICE_DIMS];
-    uint32_t reserved; /* 0; no padding, because slices are stored as they are */
+    uint32_t step; /* RESULT: complete behind this step (tile_graph.h); else 0 */
 };
 
 struct package_binding {
@@ -66,7 +66,9 @@ struct package_step {
     uint32_t operation, reason; /* names */
     uint32_t count;      /* REPEAT_BEGIN: iterations */
     uint32_t horizon;    /* EXCHANGE: slots */
-    uint32_t messages, row_bytes_max; /* EXCHANGE */
+    uint32_t transfers, messages;     /* EXCHANGE: as asked for; after cutting long ones */
+    uint32_t endpoint_bound, bound;   /* EXCHANGE: slots; words of the busiest end, proven */
+    uint32_t row_bytes_max, row_bytes_tile; /* EXCHANGE: the worst tile's row */
     uint64_t words;      /* EXCHANGE: words delivered, every recipient counted */
 };
 
@@ -159,8 +161,9 @@ struct package *package_read_bytes(const uint8_t *bytes, size_t n, const char *p
 uint32_t package_format_bytes(uint32_t format);
 const char *package_format_name(uint32_t format);
 uint64_t package_binding_elements(const struct package_binding *b);
-/* NULL when there is none. */
+/* NULL when there is none. Results have names of their own kind: _find looks at the others. */
 struct package_binding *package_binding_find(const struct package *p, const char *name);
+struct package_binding *package_result_find(const struct package *p, const char *name);
 
 /* "symbol+0x10 (file.S:12)" for code, "program of step 3 (operation)" and the like; appended. */
 void package_symbolize(const struct package *p, uint32_t tile, uint32_t pc, GString *out);
@@ -171,5 +174,7 @@ void package_owner_print(const struct package *p, uint32_t tile, uint32_t addres
                          GString *out);
 void package_print(const struct package *p, GString *out);
 void package_json(const struct package *p, GString *out);
+/* The figures of an exchange step as members of an open JSON object: `,"transfers":5, ...`. */
+void package_phase_json(const struct package_step *s, GString *out);
 
 #endif

@@ -2,10 +2,11 @@
  *
  *   meta(key, value)                    description, counts, predicted cycles
  *   name(id, text)                      operations, reasons, kernels, files, tensors
- *   step(id, kind, operation, reason, count, horizon, messages, row_bytes_max, words)
+ *   step(id, kind, operation, reason, count, horizon, transfers, messages, endpoint_bound, bound,
+ *        row_bytes_max, row_bytes_tile, words)
  *                                       kind: 0 exchange, 1 compute, 2 repeat begin, 3 repeat end
  *   binding(id, name, kind, format, scale, shape, first_slice, end_slice, has_data)
- *                                       kind: 0 input, 1 output, 2 parameter; shape: "2,3"
+ *                                       kind: 0 input, 1 output, 2 parameter, 3 result; shape: "2,3"
  *   symbol(id, address, bytes, name), line(id, address, line, file)
  *   arrays  image; first_segment, segments; slices; first_mark, marks; end_pc; sample_address;
  *           first_owner, owners (the structs of package.h, little-endian); parameter/NAME
@@ -30,8 +31,10 @@ static const char schema[] =
     "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL);"
     "CREATE TABLE step(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, operation INTEGER NOT NULL,"
     " reason INTEGER NOT NULL, count INTEGER NOT NULL, horizon INTEGER NOT NULL,"
-    " messages INTEGER NOT NULL, row_bytes_max INTEGER NOT NULL, words INTEGER NOT NULL);"
-    "CREATE TABLE binding(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL,"
+    " transfers INTEGER NOT NULL, messages INTEGER NOT NULL, endpoint_bound INTEGER NOT NULL,"
+    " bound INTEGER NOT NULL, row_bytes_max INTEGER NOT NULL, row_bytes_tile INTEGER NOT NULL,"
+    " words INTEGER NOT NULL);"
+    "CREATE TABLE binding(id INTEGER PRIMARY KEY, name TEXT NOT NULL, kind INTEGER NOT NULL,"
     " format INTEGER NOT NULL, scale INTEGER NOT NULL, shape TEXT NOT NULL,"
     " first_slice INTEGER NOT NULL, end_slice INTEGER NOT NULL, has_data INTEGER NOT NULL);"
     "CREATE TABLE symbol(id INTEGER PRIMARY KEY, address INTEGER NOT NULL, bytes INTEGER NOT NULL,"
@@ -129,10 +132,11 @@ static void write_tables(struct container *c, const struct package *p, bool no_p
         container_exec(c, "INSERT INTO name VALUES(?,?)", "is", (int64_t)i, p->names[i]);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct package_step *s = &p->steps[i];
-        container_exec(c, "INSERT INTO step VALUES(?,?,?,?,?,?,?,?,?)", "iiiiiiiii", (int64_t)i,
-                       (int64_t)s->kind, (int64_t)s->operation, (int64_t)s->reason,
-                       (int64_t)s->count, (int64_t)s->horizon, (int64_t)s->messages,
-                       (int64_t)s->row_bytes_max, (int64_t)s->words);
+        container_exec(c, "INSERT INTO step VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", "iiiiiiiiiiiii",
+                       (int64_t)i, (int64_t)s->kind, (int64_t)s->operation, (int64_t)s->reason,
+                       (int64_t)s->count, (int64_t)s->horizon, (int64_t)s->transfers,
+                       (int64_t)s->messages, (int64_t)s->endpoint_bound, (int64_t)s->bound,
+                       (int64_t)s->row_bytes_max, (int64_t)s->row_bytes_tile, (int64_t)s->words);
     }
     for (uint32_t i = 0; i < p->n_bindings; i++) {
         const struct package_binding *b = &p->bindings[i];
@@ -249,8 +253,11 @@ static bool read_step(struct package *p, uint32_t i, sqlite3_stmt *s) {
     p->steps[i] = (struct package_step){
         .kind = column_u32(s, 0, &ok),     .operation = column_u32(s, 1, &ok),
         .reason = column_u32(s, 2, &ok),   .count = column_u32(s, 3, &ok),
-        .horizon = column_u32(s, 4, &ok),  .messages = column_u32(s, 5, &ok),
-        .row_bytes_max = column_u32(s, 6, &ok), .words = (uint64_t)sqlite3_column_int64(s, 7)};
+        .horizon = column_u32(s, 4, &ok),  .transfers = column_u32(s, 5, &ok),
+        .messages = column_u32(s, 6, &ok), .endpoint_bound = column_u32(s, 7, &ok),
+        .bound = column_u32(s, 8, &ok),    .row_bytes_max = column_u32(s, 9, &ok),
+        .row_bytes_tile = column_u32(s, 10, &ok),
+        .words = (uint64_t)sqlite3_column_int64(s, 11)};
     return ok;
 }
 
@@ -316,8 +323,8 @@ static bool read_tables(struct container *c, struct package *p, GError **error) 
     if (!read_table(c, p, sql, p->count, row, error)) return false;
     COUNTED("name", n_names, names, const char *, "SELECT text FROM name ORDER BY id", read_name)
     COUNTED("step", n_steps, steps, struct package_step,
-            "SELECT kind, operation, reason, count, horizon, messages, row_bytes_max, words"
-            " FROM step ORDER BY id",
+            "SELECT kind, operation, reason, count, horizon, transfers, messages, endpoint_bound,"
+            " bound, row_bytes_max, row_bytes_tile, words FROM step ORDER BY id",
             read_step)
     COUNTED("binding", n_bindings, bindings, struct package_binding,
             "SELECT name, kind, format, scale, shape, first_slice, end_slice, has_data"

@@ -15,7 +15,7 @@ static uint64_t tile_bytes(const struct package *p, uint32_t tile, uint32_t kind
     return n;
 }
 
-static const char *const binding_kind[] = {"input", "output", "parameter"};
+static const char *const binding_kind[] = {"input", "output", "parameter", "result"};
 static const char *const step_kind[] = {"exchange", "compute", "repeat", "end"};
 
 static void print_bindings(const struct package *p, GString *out) {
@@ -39,9 +39,10 @@ static void print_steps(const struct package *p, GString *out) {
         g_string_append_printf(out, "  %4u %-8s %-24s %-12s", i, step_kind[s->kind],
                                p->names[s->operation], p->names[s->reason]);
         if (s->kind == TG_EXCHANGE)
-            g_string_append_printf(out, " horizon %u, %u messages, %" G_GUINT64_FORMAT
-                                        " words, rows %u B",
-                                   s->horizon, s->messages, s->words, s->row_bytes_max);
+            g_string_append_printf(out, " horizon %u (bound %u), %u transfers, %u messages, %"
+                                   G_GUINT64_FORMAT " words, rows %u B",
+                                   s->horizon, s->bound, s->transfers, s->messages, s->words,
+                                   s->row_bytes_max);
         if (s->kind == TG_REPEAT_BEGIN) g_string_append_printf(out, " %u times", s->count);
         g_string_append_c(out, '\n');
     }
@@ -85,6 +86,15 @@ static void json_bindings(const struct package *p, GString *out) {
     g_string_append_c(out, ']');
 }
 
+void package_phase_json(const struct package_step *s, GString *out) {
+    g_string_append_printf(out,
+                           ",\"transfers\":%u,\"messages\":%u,\"words\":%" G_GUINT64_FORMAT
+                           ",\"endpoint_bound\":%u,\"bound\":%u,\"horizon\":%u"
+                           ",\"row_bytes_max\":%u,\"row_bytes_tile\":%u",
+                           s->transfers, s->messages, s->words, s->endpoint_bound, s->bound,
+                           s->horizon, s->row_bytes_max, s->row_bytes_tile);
+}
+
 static void json_steps(const struct package *p, GString *out) {
     g_string_append(out, ",\"steps\":[");
     for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -95,10 +105,7 @@ static void json_steps(const struct package *p, GString *out) {
         g_string_append(out, ",\"reason\":");
         json_string(p->names[s->reason], out);
         if (s->kind == TG_EXCHANGE)
-            g_string_append_printf(out,
-                                   ",\"horizon\":%u,\"messages\":%u,\"words\":%" G_GUINT64_FORMAT
-                                   ",\"row_bytes_max\":%u",
-                                   s->horizon, s->messages, s->words, s->row_bytes_max);
+            package_phase_json(s, out);
         if (s->kind == TG_REPEAT_BEGIN) g_string_append_printf(out, ",\"count\":%u", s->count);
         g_string_append_c(out, '}');
     }

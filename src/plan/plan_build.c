@@ -432,6 +432,7 @@ static bool build_ops(struct build *b, uint32_t *at, uint32_t repeat) {
     while (*at < o->n_ops && o->repeat_of[*at] == repeat) {
         const uint32_t number = o->ops[(*at)++];
         if (!o->fused[number] && !build_op(b, &b->g->ops[number], at)) return false;
+        build_note_results(b);
     }
     return true;
 }

@@ -68,5 +68,7 @@ bool build_batched(struct build *b, const struct graph_op *op);
 uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32_t graph_value,
                               const struct program_value *want);
 bool build_attention(struct build *b, const struct graph_op *op);
+/* After every operation: the values that came to hold a result. */
+void build_note_results(struct build *b);
 
 #endif

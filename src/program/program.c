@@ -68,6 +68,13 @@ uint32_t program_add_repeat(struct program *p, const struct program_repeat *r) {
     return p->n_repeats++;
 }
 
+void program_add_result(struct program *p, const struct program_result *r) {
+    p->results = grown(p->arena, p->results, sizeof *p->results, p->n_results, &p->cap_results);
+    struct program_result *x = &p->results[p->n_results++];
+    *x = *r;
+    x->tensor.name = arena_strdup(p->arena, r->tensor.name);
+}
+
 struct program_map program_map_identity(void) {
     struct program_map m = {.inner = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
     for (uint32_t a = 0; a < 3; a++) m.inner_to[a][a] = 1;

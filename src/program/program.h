@@ -154,6 +154,13 @@ struct program_repeat {
     uint32_t n_ops, *ops; /* body, in order; no repeats inside */
 };
 
+/* A value that holds (part of) a tensor of the graph as the graph means it, under the rule of
+ * program_tensor. Nothing is computed from it: diagnostics compare it with the reference. */
+struct program_result {
+    uint32_t value; /* one summand an element */
+    struct program_tensor tensor;
+};
+
 struct program {
     struct arena *arena;
     const char *name;
@@ -165,7 +172,9 @@ struct program {
     uint32_t n_main, *main; /* order of the top level */
     uint32_t n_repeats;
     struct program_repeat *repeats;
-    uint32_t cap_values, cap_ops, cap_repeats; /* builder's */
+    uint32_t n_results;
+    struct program_result *results; /* in the order in which the values are made */
+    uint32_t cap_values, cap_ops, cap_repeats, cap_results; /* builder's */
 };
 
 struct program *program_new(const char *name, uint32_t n_tiles);
@@ -174,6 +183,7 @@ uint32_t program_add_value(struct program *p, const struct program_value *v);
 /* Appends to the top level (repeat == PROGRAM_NONE) or to a repeat's body. */
 uint32_t program_add_op(struct program *p, const struct program_op *op, uint32_t repeat);
 uint32_t program_add_repeat(struct program *p, const struct program_repeat *r);
+void program_add_result(struct program *p, const struct program_result *r);
 
 /* --- Geometry --- */
 

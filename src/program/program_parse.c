@@ -91,8 +91,7 @@ static bool read_value(struct parser *s, uint32_t *ret) {
     return true;
 }
 
-static bool read_tensor(struct parser *s, struct program_value *v) {
-    struct program_tensor *t = &v->tensor;
+static bool read_tensor(struct parser *s, struct program_tensor *t) {
     if (s->at >= s->n) return fail(s, "a tensor's name");
     t->name = s->words[s->at++];
     if (!read_u32s(s, "shape", &t->n_dims, 1)) return false;
@@ -121,7 +120,8 @@ static bool read_options(struct parser *s, struct program_value *v) {
             g_ptr_array_add(s->inside, g_strdup(word(s)));
             s->at++;
         } else {
-            if (!read_word(s, PROGRAM_ROLE_TEXT, 4, &v->role) || !read_tensor(s, v)) return false;
+            if (!read_word(s, PROGRAM_ROLE_TEXT, 4, &v->role) || !read_tensor(s, &v->tensor))
+                return false;
         }
     }
     return true;
@@ -213,6 +213,13 @@ static bool parse_op(struct parser *s, uint32_t repeat) {
     return true;
 }
 
+static bool parse_result(struct parser *s) {
+    struct program_result r = {0};
+    if (!read_value(s, &r.value) || !expect(s, "holds") || !read_tensor(s, &r.tensor)) return false;
+    program_add_result(s->p, &r);
+    return true;
+}
+
 static bool next_line(struct parser *s, const char *text) {
     g_strfreev(s->words);
     GString *clean = g_string_new(NULL);
@@ -273,6 +280,7 @@ static bool parse_repeat_line(struct parser *s, struct open_repeat *o) {
 static bool parse_line(struct parser *s, struct open_repeat *o) {
     if (o->open) return parse_repeat_line(s, o);
     if (accept(s, "value")) return parse_value(s);
+    if (accept(s, "result")) return parse_result(s);
     if (!accept(s, "repeat")) return parse_op(s, PROGRAM_NONE);
     o->op = (struct program_op){
         .kind = PROGRAM_REPEAT, .output = PROGRAM_NONE, .map = program_map_identity()};

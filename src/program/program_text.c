@@ -16,6 +16,7 @@
  *     iterated SEQUENCE ARGUMENT
  *     operations of the body
  *   end
+ *   result VALUE holds NAME shape N D.. offset O steps B R C
  */
 #include "program/program.h"
 #include "program/program_names.h"
@@ -27,9 +28,8 @@ static void print_u32s(GString *out, const char *word, const uint32_t *v, uint32
     for (uint32_t i = 0; i < n; i++) g_string_append_printf(out, " %u", v[i]);
 }
 
-static void print_tensor(const struct program_value *v, GString *out) {
-    const struct program_tensor *t = &v->tensor;
-    g_string_append_printf(out, " %s %s", PROGRAM_ROLE_TEXT[v->role], t->name);
+static void print_tensor(const char *word, const struct program_tensor *t, GString *out) {
+    g_string_append_printf(out, " %s %s", word, t->name);
     g_string_append_printf(out, " shape %u", t->n_dims);
     for (uint32_t i = 0; i < t->n_dims; i++) g_string_append_printf(out, " %u", t->shape[i]);
     g_string_append_printf(out,
@@ -58,7 +58,7 @@ static void print_value(const struct program *p, const struct program_value *v, 
                                v->step_sequence);
     if (v->inside != PROGRAM_NONE)
         g_string_append_printf(out, " inside %s", p->values[v->inside].name);
-    if (v->role != PROGRAM_LOCAL) print_tensor(v, out);
+    if (v->role != PROGRAM_LOCAL) print_tensor(PROGRAM_ROLE_TEXT[v->role], &v->tensor, out);
     g_string_append_c(out, '\n');
 }
 
@@ -114,5 +114,10 @@ void program_print(const struct program *p, GString *out) {
         const struct program_op *op = &p->ops[p->main[i]];
         if (op->kind == PROGRAM_REPEAT) print_repeat(p, op, out);
         else print_op(p, op, "", out);
+    }
+    for (uint32_t i = 0; i < p->n_results; i++) {
+        g_string_append_printf(out, "result %s", p->values[p->results[i].value].name);
+        print_tensor("holds", &p->results[i].tensor, out);
+        g_string_append_c(out, '\n');
     }
 }

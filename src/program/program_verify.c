@@ -334,6 +334,21 @@ static bool check_repeat(struct check *c, const struct program_op *op) {
     return true;
 }
 
+static bool check_result(struct check *c, const struct program_result *r) {
+    if (r->value >= c->p->n_values) {
+        diag_set(c->error, PROGRAM_VALUE, r->tensor.name, "a value that does not exist holds it");
+        return false;
+    }
+    const struct program_value *v = &c->p->values[r->value];
+    const uint32_t extent[3] = {v->batch, v->rows, v->cols};
+    uint64_t elements = 1, last = r->tensor.offset;
+    for (uint32_t i = 0; i < r->tensor.n_dims; i++) elements *= r->tensor.shape[i];
+    for (uint32_t a = 0; a < 3; a++) last += (uint64_t)(extent[a] - 1) * r->tensor.step[a];
+    if (!c->defined[r->value]) return bad_value(c, v, "a result that nothing defines");
+    if (v->layout.count[PROGRAM_PARTIAL] > 1) return bad_value(c, v, "a result in partials");
+    return last < elements || bad_value(c, v, "a result that leaves its tensor");
+}
+
 bool program_verify(const struct program *p, GError **error) {
     struct arena *scratch = arena_new();
     struct check c = {p, arena_new_array(scratch, bool, p->n_values + 1), error};
@@ -345,6 +360,7 @@ bool program_verify(const struct program *p, GError **error) {
     for (uint32_t i = 0; ok && i < p->n_values; i++)
         if (p->values[i].role == PROGRAM_OUTPUT && !c.defined[i])
             ok = bad_value(&c, &p->values[i], "an output that nothing defines");
+    for (uint32_t i = 0; ok && i < p->n_results; i++) ok = check_result(&c, &p->results[i]);
     arena_free(scratch);
     return ok;
 }

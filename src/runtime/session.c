@@ -71,7 +71,7 @@ bool session_set(struct session *s, const char *name, const void *data, uint64_t
 bool session_ready(const struct session *s, GError **error) {
     for (uint32_t i = 0; i < s->p->n_bindings; i++) {
         const struct package_binding *b = &s->p->bindings[i];
-        if (b->kind == TG_BIND_OUTPUT || s->set[i]) continue;
+        if (b->kind == TG_BIND_OUTPUT || b->kind == TG_BIND_RESULT || s->set[i]) continue;
         diag_set(error, RUNTIME_NOT_SET, b->kind == TG_BIND_INPUT ? "input" : "parameter", b->name);
         return false;
     }

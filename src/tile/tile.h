@@ -148,7 +148,9 @@ typedef bool tile_observer(void *user, const struct tile *t, uint32_t context, u
                            uint64_t cycle);
 
 /* Supervisor instructions whose issue is noted without changing anything: bit i of bits stands for
- * the word at base + 4i, i < n_words; out (struct tile_watch) gets an entry per issue, in order. */
+ * the word at base + 4i, i < n_words; out (struct tile_watch) gets an entry per issue, in order;
+ * seen (optional) is called before the instruction has any effect and may read the tile. */
+struct tile;
 struct tile_watch {
     uint32_t pc;
     uint64_t cycle;
@@ -157,6 +159,8 @@ struct tile_watch_range {
     const uint64_t *bits; /* NULL: none */
     uint32_t base, n_words;
     GArray *out;
+    void (*seen)(void *user, const struct tile *t, uint32_t pc);
+    void *user;
 };
 
 struct tile_races;

@@ -111,18 +111,20 @@ static bool observed(struct tile *t, uint64_t cycle) {
     return true;
 }
 
-static void watch(const struct tile_watch_range *r, uint32_t pc, uint64_t cycle) {
+static void watch(const struct tile *t, uint32_t pc, uint64_t cycle) {
+    const struct tile_watch_range *r = &t->watch;
     const uint32_t k = (pc - r->base) / 4;
     if (pc < r->base || k >= r->n_words || (r->bits[k / 64] >> k % 64 & 1) == 0) return;
     const struct tile_watch entry = {pc, cycle};
     g_array_append_val(r->out, entry);
+    if (r->seen != NULL) r->seen(r->user, t, pc);
 }
 
 void tile_super_step(struct tile *t, const struct tile_slot *slot, uint64_t cycle) {
     uint32_t no_a[TILE_REGISTERS] = {0};
     struct tile_exec e = {.t = t, .m = t->s.m, .a = no_a, .pc = t->s.pc, .cycle = cycle};
     if (observed(t, cycle)) return;
-    if (t->watch.bits != NULL) watch(&t->watch, e.pc, cycle);
+    if (t->watch.bits != NULL) watch(t, e.pc, cycle);
     check_slot(&e, slot);
     if (e.fault == TILE_FAULT_NONE && slot->row && !t->config->standalone) {
         stop_at_row(&e);
