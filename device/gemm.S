@@ -1,12 +1,14 @@
-// gemm: matrix products, initialise mode, F16 and F8 operands, F16 result.
+// gemm: matrix products, initialise mode; F16 and F8 operands with F16 result, F16 with F32 result.
 //
-// Purpose    out = left x right; out AMP-left A16 [R][C]; left AMP-left A16 (F16) or A32 (F8) [R][K];
-//            right panels of 512 bytes, column group outer, K group inner (kernels 1.3, 1.5)
+// Purpose    out = left x right; left AMP-left A16 (F16) or A32 (F8) [R][K]; right panels of 512 bytes,
+//            column group outer, K group inner (kernels 1.3, 1.5); out AMP-left A16 [R][C] of halves.
+//            f16s: right in panels of 16 x 8 halves (256 bytes), column groups of 8; out AMP-left A8
+//            [R][C] of floats
 // Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups,
 //            m8 = sum of the scale exponents, 6 bits, m9 = formats as in $FP_INFMT (F8)
-// Entries    gemm_{f16,f8}_{il,std}: two or more K groups; gemm_{f16,f8}_k1_{il,std}: one K group.
+// Entries    gemm_{f16,f8,f16s}_{il,std}: two or more K groups; gemm_{f16,f8,f16s}_k1_{il,std}: one.
 //            il: right in the interleaved region (128-bit coefficient loads); std: anywhere
-// Shapes     R = 18..768 (every worker has 3..128 rows), K a multiple of 16 (F8: 32), C of 16
+// Shapes     R = 18..768 (every worker has 3..128 rows), K a multiple of 16 (F8: 32), C of 16 (f16s: 8)
 // Alignment  32 bytes each; out in the interleaved region if K groups > 1; out and left in
 //            different memory elements. Access tail: none
 // Contexts   all six workers; rows split in six contiguous blocks floor(w * R / 6)
@@ -30,13 +32,13 @@
 //   iz  only K      zero                   zero                                  2
 //   id  only, last  zero                   zero                                  7
 //
-// Per group the supervisor executes sync, 32 (64) coefficient loads, runall, one register move and one
+// Per group the supervisor executes sync, 32 (64; f16s: half as many) coefficient loads, runall, one register move and one
 // branch; the last two and the sync hide behind the workers.
 // Numerics: per K group the F32 accumulator starts at the stored half and is rounded to nearest even
-// when the group's result is stored. The first launch stores zeros in its own last rows of column
+// when the group's result is stored; f16s stores it as it is. The first launch stores zeros in its own last rows of column
 // group 0, which the same launch overwrites.
 #include "kernel.inc"
-#include "gemm_loads.inc"
+#include "gemm.inc"
 
 // Worker registers: m0 n - 3, m1 stride word (1 - 4n), m2 step to the next panel, m4:5 packed left,
 // partial, out, m6 out of the current column group, m7 bytes of a panel, m8 left + 56,
@@ -140,16 +142,7 @@
 // Frame: 0 out, 1 left, 2 first entry, 3 R, 4 K groups
 .macro GEMM_SETUP name
 \name:
-    get $m11, $WSR
-    and $m11, $m11, 7
-    ld32 $m10, ARG(3)
-    setzi $m9, SIXTH
-    mul $m9, $m9, $m10
-    mul $m8, $m9, $m11
-    add $m9, $m9, $m8
-    shr $m8, $m8, SIXTH_SHIFT
-    { shr $m9, $m9, SIXTH_SHIFT ; setzi $a0, ZAACC }
-    { sub $m0, $m9, $m8 ; uput $FP_CLR, $a0 }
+    GEMM_ROWS
     { shl $m8, $m8, 5 ; zero $a4:5 }
     { shl $m7, $m10, 5 ; zero $a6:7 }
     ld32 $m3, ARG(1)
@@ -214,6 +207,7 @@ gemm_\type\()_id:
 
 GEMM_WORKERS f16, f16v4hihov4amp
 GEMM_WORKERS f8, f8v8hihov4amp
+GEMM_WORKERS f16s, f16v4sisoamp
 
 // Supervisor registers: m0 entry of the next launch, m1 first, m2 inner, m3 last, m9 final entry,
 // m4 inner launches - 1 of a column group, m5 of them left, m7 column groups left.
@@ -254,50 +248,39 @@ gemm_last_\mem:
 
 GEMM_SUPERVISOR il
 GEMM_SUPERVISOR std
+GEMM_SUPERVISOR il8
+GEMM_SUPERVISOR std8
 
-.macro GEMM_ENTRY type, mem
+// \loads: the coefficient loads of this type.
+.macro GEMM_ENTRY type, mem, loads
     KERNEL_SECTION gemm_\type\()_\mem
     .supervisor
     KERNEL_GLOBAL gemm_\type\()_\mem
-    add $m11, $m11, -24
-    put $CCCSLOAD, $m4
-    .ifc \type, f8
-    put $FP_ISCL, $m8
-    put $FP_INFMT, $m9
-    .endif
+    GEMM_BEGIN \type
     add $m4, $m6, -2
     setzi $m0, gemm_\type\()_setup
     setzi $m1, gemm_\type\()_im
     setzi $m9, gemm_\type\()_ad
-    st32 $m2, $m11, $m15, 0
-    st32 $m3, $m11, $m15, 1
-    st32 $m5, $m11, $m15, 3
-    st32 $m6, $m11, $m15, 4
+    GEMM_FRAME
     setzi $m2, gemm_\type\()_am
     setzi $m3, gemm_\type\()_az
     add $m7, $m7, -1
-    bri gemm_loop_\mem
+    bri gemm_loop_\loads
     KERNEL_SECTION gemm_\type\()_k1_\mem
     .supervisor
     KERNEL_GLOBAL gemm_\type\()_k1_\mem
-    add $m11, $m11, -24
-    put $CCCSLOAD, $m4
-    .ifc \type, f8
-    put $FP_ISCL, $m8
-    put $FP_INFMT, $m9
-    .endif
+    GEMM_BEGIN \type
     setzi $m0, gemm_\type\()_setup
     setzi $m1, gemm_\type\()_iz
     setzi $m9, gemm_\type\()_id
-    st32 $m2, $m11, $m15, 0
-    st32 $m3, $m11, $m15, 1
-    st32 $m5, $m11, $m15, 3
-    st32 $m6, $m11, $m15, 4
+    GEMM_FRAME
     or $m2, $m1, 0
-    bri gemm_loop_k1_\mem
+    bri gemm_loop_k1_\loads
 .endm
 
-GEMM_ENTRY f16, il
-GEMM_ENTRY f16, std
-GEMM_ENTRY f8, il
-GEMM_ENTRY f8, std
+GEMM_ENTRY f16, il, il
+GEMM_ENTRY f16, std, std
+GEMM_ENTRY f8, il, il
+GEMM_ENTRY f8, std, std
+GEMM_ENTRY f16s, il, il8
+GEMM_ENTRY f16s, std, std8

@@ -3,8 +3,8 @@
 // Purpose    out = [out +] left x right; formats as in gemm.S
 // Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups,
 //            m8 = sum of the scale exponents, 6 bits, m9 = formats as in $FP_INFMT (F8)
-// Entries    gemm_drained_{f16,f8}_{init,acc}_{il,std}
-// Shapes     R = 1..6138, K a multiple of 16 (F8: 32), C of 16
+// Entries    gemm_drained_{f16,f8,f16s}_{init,acc}_{il,std}; f32: below
+// Shapes     R = 1..6138, K a multiple of 16 (F8: 32), C of 16 (f16s: 8)
 // Alignment  32 bytes each; out in the interleaved region if K groups > 1 or acc; out and left in
 //            different memory elements. Access tail: none
 // Contexts   all six workers; rows split in six contiguous blocks floor(w * R / 6), which may be empty
@@ -16,9 +16,9 @@
 // Slots of a launch: n rows >= 3: acc 4n + 15, init 4n + 13; two rows: 23, 19; one row: 17, 13;
 // none: 2; the first launch 25 to 35 more, the first of a later column group 2 more.
 // Numerics: per K group the F32 accumulator starts at the stored half (or zero) and is rounded to
-// nearest even when the group's result is stored.
+// nearest even when the group's result is stored; f16s stores it as it is.
 #include "kernel.inc"
-#include "gemm_loads.inc"
+#include "gemm.inc"
 
 // Worker registers: m1 n - 3, m2 and m10 the bodies (acc, init) for n rows, m3 left of the current
 // panel, m4:5 packed left, partial, out, m6 out of the current column group, m7 bytes of a panel,
@@ -106,30 +106,36 @@
     nop
 .endm
 
-.macro GEMM_DRAINED_WORKERS type, amp
-    KERNEL_SECTION gemm_drained_workers_\type
-    .worker
-// Frame: 0 out, 1 left, 2 first entry, 3 R, 4 K groups
-gemm_drained_\type\()_setup:
-    get $m11, $WSR
-    and $m11, $m11, 7
-    ld32 $m10, ARG(3)
-    setzi $m9, SIXTH
-    mul $m9, $m9, $m10
-    mul $m8, $m9, $m11
-    add $m9, $m9, $m8
-    shr $m8, $m8, SIXTH_SHIFT
-    { shr $m9, $m9, SIXTH_SHIFT ; setzi $a0, ZAACC }
-    { sub $m0, $m9, $m8 ; uput $FP_CLR, $a0 }
+// First launch: rows, pointers, steps.
+.macro DRAINED_SETUP type
+    GEMM_ROWS
     shl $m8, $m8, 5
     shl $m7, $m10, 5
     ld32 $m3, ARG(1)
     add $m3, $m3, $m8
     ld32 $m6, ARG(0)
     add $m6, $m6, $m8
+    .ifc \type, f32
+    add $m6, $m6, $m8
+    .endif
     ld32 $m9, ARG(4)
     mul $m9, $m9, $m7
     sub $m9, $m15, $m9
+.endm
+// A launch at the next column group: back to the first panel of left, forward to the next of out.
+.macro DRAINED_COLUMN type
+    add $m3, $m3, $m9
+    add $m6, $m6, $m7
+    .ifc \type, f32
+    add $m6, $m6, $m7
+    .endif
+.endm
+
+.macro GEMM_DRAINED_WORKERS type, amp
+    KERNEL_SECTION gemm_drained_workers_\type
+    .worker
+gemm_drained_\type\()_setup:
+    DRAINED_SETUP \type
     add $m1, $m0, -3
     setzi $m2, gemm_drained_\type\()_acc_many
     setzi $m10, gemm_drained_\type\()_init_many
@@ -147,16 +153,13 @@ gemm_drained_\type\()_setup:
 gemm_drained_\type\()_go:
     ld32 $m11, ARG(2)
     br $m11
-// The next column group: back to the first panel of left, forward to the next of out. Then the body
-// for this worker's number of rows.
+// The body for this worker's number of rows.
 gemm_drained_\type\()_acc_column:
-    add $m3, $m3, $m9
-    add $m6, $m6, $m7
+    DRAINED_COLUMN \type
 gemm_drained_\type\()_acc:
     br $m2
 gemm_drained_\type\()_init_column:
-    add $m3, $m3, $m9
-    add $m6, $m6, $m7
+    DRAINED_COLUMN \type
 gemm_drained_\type\()_init:
     br $m10
 gemm_drained_\type\()_idle:
@@ -223,6 +226,7 @@ gemm_drained_\type\()_init_one:
 
 GEMM_DRAINED_WORKERS f16, f16v4hihov4amp
 GEMM_DRAINED_WORKERS f8, f8v8hihov4amp
+GEMM_DRAINED_WORKERS f16s, f16v4sisoamp
 
 // Supervisor registers: m0 entry of the next launch, m1 first of a later column group, m2 inner,
 // m6 K groups - 1, m5 of them left, m7 column groups left.
@@ -247,40 +251,35 @@ gemm_drained_group_\mem:
 
 GEMM_DRAINED_SUPERVISOR il
 GEMM_DRAINED_SUPERVISOR std
+GEMM_DRAINED_SUPERVISOR il8
+GEMM_DRAINED_SUPERVISOR std8
 
 // First launch: set-up, then `first`; inner launches add to what is stored.
-.macro GEMM_DRAINED_ENTRY type, mode, mem
+.macro GEMM_DRAINED_ENTRY type, mode, mem, loads
     KERNEL_SECTION gemm_drained_\type\()_\mode\()_\mem
     .supervisor
     KERNEL_GLOBAL gemm_drained_\type\()_\mode\()_\mem
-    add $m11, $m11, -24
-    put $CCCSLOAD, $m4
-    .ifc \type, f8
-    put $FP_ISCL, $m8
-    put $FP_INFMT, $m9
-    .endif
+    GEMM_BEGIN \type
     setzi $m1, gemm_drained_\type\()_\mode
     setzi $m0, gemm_drained_\type\()_setup
-    st32 $m2, $m11, $m15, 0
-    st32 $m3, $m11, $m15, 1
-    st32 $m5, $m11, $m15, 3
-    st32 $m6, $m11, $m15, 4
+    GEMM_FRAME
     st32 $m1, $m11, $m15, 2
     setzi $m1, gemm_drained_\type\()_\mode\()_column
     setzi $m2, gemm_drained_\type\()_acc
     add $m6, $m6, -1
     add $m7, $m7, -1
-    bri gemm_drained_loop_\mem
+    bri gemm_drained_loop_\loads
+.endm
+.macro GEMM_DRAINED_ENTRIES type, suffix
+    GEMM_DRAINED_ENTRY \type, init, il, il\suffix
+    GEMM_DRAINED_ENTRY \type, init, std, std\suffix
+    GEMM_DRAINED_ENTRY \type, acc, il, il\suffix
+    GEMM_DRAINED_ENTRY \type, acc, std, std\suffix
 .endm
 
-GEMM_DRAINED_ENTRY f16, init, il
-GEMM_DRAINED_ENTRY f16, init, std
-GEMM_DRAINED_ENTRY f16, acc, il
-GEMM_DRAINED_ENTRY f16, acc, std
-GEMM_DRAINED_ENTRY f8, init, il
-GEMM_DRAINED_ENTRY f8, init, std
-GEMM_DRAINED_ENTRY f8, acc, il
-GEMM_DRAINED_ENTRY f8, acc, std
+GEMM_DRAINED_ENTRIES f16
+GEMM_DRAINED_ENTRIES f8
+GEMM_DRAINED_ENTRIES f16s, 8
 
 // F32 products: left A8 [K / 8][R][8] of floats, right panels of 8 x 16 floats (512 bytes, column after
 // column), out [C / 16][R][16] of floats. Entries gemm_drained_f32_{init,acc}_{il,std}; every operand may
@@ -331,26 +330,7 @@ GEMM_DRAINED_ENTRY f8, acc, std
     KERNEL_SECTION gemm_drained_workers_f32
     .worker
 gemm_drained_f32_setup:
-    get $m11, $WSR
-    and $m11, $m11, 7
-    ld32 $m10, ARG(3)
-    setzi $m9, SIXTH
-    mul $m9, $m9, $m10
-    mul $m8, $m9, $m11
-    add $m9, $m9, $m8
-    shr $m8, $m8, SIXTH_SHIFT
-    { shr $m9, $m9, SIXTH_SHIFT ; setzi $a0, ZAACC }
-    { sub $m0, $m9, $m8 ; uput $FP_CLR, $a0 }
-    shl $m8, $m8, 5
-    shl $m7, $m10, 5
-    ld32 $m3, ARG(1)
-    add $m3, $m3, $m8
-    ld32 $m6, ARG(0)
-    add $m6, $m6, $m8
-    add $m6, $m6, $m8
-    ld32 $m9, ARG(4)
-    mul $m9, $m9, $m7
-    sub $m9, $m15, $m9
+    DRAINED_SETUP f32
     setzi $m2, gemm_drained_f32_idle
     setzi $m10, gemm_drained_f32_idle
     brz $m0, gemm_drained_f32_go
@@ -362,15 +342,11 @@ gemm_drained_f32_go:
     ld32 $m11, ARG(2)
     br $m11
 gemm_drained_f32_acc_column:
-    add $m3, $m3, $m9
-    add $m6, $m6, $m7
-    add $m6, $m6, $m7
+    DRAINED_COLUMN f32
 gemm_drained_f32_acc:
     br $m2
 gemm_drained_f32_init_column:
-    add $m3, $m3, $m9
-    add $m6, $m6, $m7
-    add $m6, $m6, $m7
+    DRAINED_COLUMN f32
 gemm_drained_f32_init:
     br $m10
 gemm_drained_f32_idle:
@@ -417,7 +393,4 @@ gemm_drained_f32_acc_one:
     F32_ROW 0, 0
     bri gemm_drained_f32_drain
 
-GEMM_DRAINED_ENTRY f32, init, il
-GEMM_DRAINED_ENTRY f32, init, std
-GEMM_DRAINED_ENTRY f32, acc, il
-GEMM_DRAINED_ENTRY f32, acc, std
+GEMM_DRAINED_ENTRIES f32

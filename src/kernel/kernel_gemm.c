@@ -20,7 +20,8 @@ enum {
 };
 
 struct gemm_shape {
-    uint32_t rows, groups, columns;
+    uint32_t rows, groups, columns; /* columns: groups of `width` */
+    uint32_t width;                 /* columns of a coefficient group; its bytes are 32 each */
     bool accumulate, interleaved, f8, f32, stream;
 };
 
@@ -30,8 +31,14 @@ static uint32_t gemm_k_width(const struct kernel_spec *spec) {
     return spec->kernel == KERNEL_GEMM_F8 ? 32 : 16;
 }
 
+/* F32 results of F16 operands come from one of the two sets of units. */
+static uint32_t gemm_width(const struct kernel_spec *spec) {
+    return spec->kernel == KERNEL_GEMM_F16_F32 ? 8 : 16;
+}
+
 static struct gemm_shape gemm_shape(const struct kernel_spec *spec) {
-    struct gemm_shape s = {.rows = spec->p[0], .columns = spec->p[2] / 16};
+    struct gemm_shape s = {.rows = spec->p[0], .width = gemm_width(spec)};
+    s.columns = spec->p[2] / s.width;
     s.f8 = spec->kernel == KERNEL_GEMM_F8;
     s.f32 = spec->kernel == KERNEL_GEMM_F32;
     s.groups = spec->p[1] / gemm_k_width(spec);
@@ -44,10 +51,10 @@ static struct gemm_shape gemm_shape(const struct kernel_spec *spec) {
 
 static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
-    const uint32_t k_width = gemm_k_width(spec);
+    const uint32_t k_width = gemm_k_width(spec), width = gemm_width(spec);
     if (!kernel_check_param(spec, 0, 1, GEMM_MAX_ROWS, 1, error)) return false;
     if (!kernel_check_param(spec, 1, k_width, k_width * 2048, k_width, error)) return false;
-    if (!kernel_check_param(spec, 2, 16, 16 * 2048, 16, error)) return false;
+    if (!kernel_check_param(spec, 2, width, width * 2048, width, error)) return false;
     if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
     if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
     const int32_t scale = (int32_t)spec->p[5];
@@ -61,9 +68,9 @@ static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *r
     kernel_operand_add(ret, (s.f32 ? 2 : 1) * panel * s.columns, 32,
                        s.accumulate ? KERNEL_READ_WRITE : KERNEL_WRITE,
                        rereads ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY,
-                       s.f32 ? KERNEL_F32 : KERNEL_F16);
+                       s.f32 || width == 8 ? KERNEL_F32 : KERNEL_F16);
     kernel_operand_add(ret, panel * s.groups, 32, KERNEL_READ, KERNEL_MEMORY_ANY, format);
-    kernel_operand_add(ret, 512 * (uint64_t)s.groups * s.columns, 32, KERNEL_READ,
+    kernel_operand_add(ret, 32 * width * (uint64_t)s.groups * s.columns, 32, KERNEL_READ,
                        s.interleaved ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY, format);
     if (!s.f32) ret->separate[0] = 1 << 1;
     ret->useful_work = (uint64_t)s.rows * s.groups * s.columns * (s.f32 ? 8 : 4);
@@ -100,7 +107,7 @@ static void gemm_group(struct gemm_walk *g, bool init, uint32_t extra, bool setu
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
         slots[w] = (init ? g->base_init[w] : g->base[w]) + extra + (setup ? g->setup[w] : 0);
     kernel_time_sync(&g->t);
-    kernel_time_issue_n(&g->t, g->s.interleaved ? 32 : 64);
+    kernel_time_issue_n(&g->t, g->s.width * (g->s.interleaved ? 2 : 4));
     kernel_time_runall(&g->t, slots);
 }
 
@@ -117,8 +124,8 @@ static void gemm_prologue(struct gemm_walk *g, uint32_t lane) {
         return;
     }
     if (!k1) {
-        kernel_time_issue_n(&g->t, 4 + 4 * TARGET_SUPER_STORE_CYCLES + 3 + TARGET_SUPER_BRANCH_CYCLES +
-                                       TARGET_SUPER_STORE_CYCLES + 1);
+        kernel_time_issue_n(&g->t, 4 + 4 * TARGET_SUPER_STORE_CYCLES + 3 +
+                                       TARGET_SUPER_BRANCH_CYCLES + TARGET_SUPER_STORE_CYCLES + 1);
         return;
     }
     kernel_time_issue_n(&g->t, 3 + 4 * TARGET_SUPER_STORE_CYCLES + 1 + TARGET_SUPER_BRANCH_CYCLES);
@@ -202,34 +209,32 @@ static const char *const gemm_f32_names[2][2] = {
     {"gemm_drained_f32_init_std", "gemm_drained_f32_init_il"},
     {"gemm_drained_f32_acc_std", "gemm_drained_f32_acc_il"},
 };
-/* [f8][body][interleaved]; bodies: drained init, drained acc, stream, stream with one K group. */
-static const char *const gemm_names[2][4][2] = {
-    {{"gemm_drained_f16_init_std", "gemm_drained_f16_init_il"},
-     {"gemm_drained_f16_acc_std", "gemm_drained_f16_acc_il"},
-     {"gemm_f16_std", "gemm_f16_il"},
-     {"gemm_f16_k1_std", "gemm_f16_k1_il"}},
-    {{"gemm_drained_f8_init_std", "gemm_drained_f8_init_il"},
-     {"gemm_drained_f8_acc_std", "gemm_drained_f8_acc_il"},
-     {"gemm_f8_std", "gemm_f8_il"},
-     {"gemm_f8_k1_std", "gemm_f8_k1_il"}},
-};
+/* [body][interleaved]; bodies: drained init, drained acc, stream, stream with one K group. */
+#define GEMM_NAMES(type)                                                                           \
+    {                                                                                              \
+        {"gemm_drained_" type "_init_std", "gemm_drained_" type "_init_il"},                       \
+            {"gemm_drained_" type "_acc_std", "gemm_drained_" type "_acc_il"},                     \
+            {"gemm_" type "_std", "gemm_" type "_il"}, {                                           \
+            "gemm_" type "_k1_std", "gemm_" type "_k1_il"                                          \
+        }                                                                                          \
+    }
+static const char *const gemm_names[3][4][2] = {GEMM_NAMES("f16"), GEMM_NAMES("f8"),
+                                                GEMM_NAMES("f16s")};
+#undef GEMM_NAMES
 
 static const char *gemm_symbol(const struct kernel_spec *spec) {
     const struct gemm_shape s = gemm_shape(spec);
     if (s.f32) return gemm_f32_names[s.accumulate][s.interleaved];
     const uint32_t body = s.stream ? (s.groups == 1 ? 3 : 2) : s.accumulate;
-    return gemm_names[s.f8][body][s.interleaved];
+    return gemm_names[s.width == 8 ? 2 : s.f8][body][s.interleaved];
 }
 
-const struct kernel_family kernel_family_GEMM_F16 = {.describe = gemm_describe,
-                                                     .cycles = gemm_cycles,
-                                                     .scalars = gemm_scalars,
-                                                     .symbol = gemm_symbol};
-const struct kernel_family kernel_family_GEMM_F8 = {.describe = gemm_describe,
-                                                    .cycles = gemm_cycles,
-                                                    .scalars = gemm_scalars,
-                                                    .symbol = gemm_symbol};
-const struct kernel_family kernel_family_GEMM_F32 = {.describe = gemm_describe,
-                                                     .cycles = gemm_cycles,
-                                                     .scalars = gemm_scalars,
-                                                     .symbol = gemm_symbol};
+#define GEMM_FAMILY(name)                                                                          \
+    const struct kernel_family kernel_family_##name = {.describe = gemm_describe,                  \
+                                                       .cycles = gemm_cycles,                      \
+                                                       .scalars = gemm_scalars,                    \
+                                                       .symbol = gemm_symbol};
+GEMM_FAMILY(GEMM_F16)
+GEMM_FAMILY(GEMM_F8)
+GEMM_FAMILY(GEMM_F16_F32)
+GEMM_FAMILY(GEMM_F32)

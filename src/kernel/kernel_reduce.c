@@ -5,9 +5,10 @@
 enum { REDUCE_SLOTS = 24, REDUCE_IDLE_SLOTS = 10, REDUCE_VECTOR_SLOTS = 4, REDUCE_REGISTERS = 5 };
 
 /* An input: 128-bit loads from the interleaved region, or 64-bit loads from anywhere. */
-static void reduce_input_add(struct kernel_needs *ret, uint64_t bytes, bool standard) {
+static void reduce_input_add(struct kernel_needs *ret, uint64_t bytes, bool standard,
+                             enum kernel_format format) {
     kernel_operand_add(ret, bytes, standard ? 8 : 16, KERNEL_READ,
-                       standard ? KERNEL_MEMORY_ANY : KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+                       standard ? KERNEL_MEMORY_ANY : KERNEL_MEMORY_INTERLEAVED, format);
 }
 
 static bool reduce_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
@@ -17,8 +18,8 @@ static bool reduce_describe(const struct kernel_spec *spec, struct kernel_needs 
     if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
     const uint64_t run = 2 * (uint64_t)spec->p[1];
     kernel_operand_add(ret, run, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
-    reduce_input_add(ret, run, spec->p[2] != 0);
-    reduce_input_add(ret, run * (spec->p[0] - 1), spec->p[2] != 0);
+    reduce_input_add(ret, run, spec->p[2] != 0, KERNEL_F16);
+    reduce_input_add(ret, run * (spec->p[0] - 1), spec->p[2] != 0, KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = (uint64_t)(spec->p[0] - 1) * spec->p[1] / 4;
     return true;
@@ -92,15 +93,15 @@ static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs 
     kernel_operand_add(ret, f8 ? run / 2 : run, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        f8 ? KERNEL_F8 : KERNEL_F16);
     const bool standard = panels_has(spec, KERNEL_EPILOGUE_STANDARD);
-    reduce_input_add(ret, run, standard);
+    reduce_input_add(ret, run, standard, KERNEL_F16);
     if (!f8) ret->alias[0] |= 1 << 1;
-    if (partials > 1) reduce_input_add(ret, run * (partials - 1), standard);
+    if (partials > 1) reduce_input_add(ret, run * (partials - 1), standard, KERNEL_F16);
     if (panels_has(spec, KERNEL_EPILOGUE_RESIDUAL)) {
         ret->alias[0] |= (uint8_t)(1 << ret->n_operands);
-        reduce_input_add(ret, run, standard);
+        reduce_input_add(ret, run, standard, KERNEL_F16);
     }
     if (panels_has(spec, KERNEL_EPILOGUE_BIAS))
-        reduce_input_add(ret, 2 * (uint64_t)columns, standard);
+        reduce_input_add(ret, 2 * (uint64_t)columns, standard, KERNEL_F16);
     const uint64_t n = (uint64_t)rows * columns;
     ret->useful_work = (partials - 1) * n / 4;
     if (panels_has(spec, KERNEL_EPILOGUE_GELU)) ret->useful_work += 3 * n;
@@ -155,6 +156,76 @@ const struct kernel_family kernel_family_REDUCE_PANELS = {.describe = panels_des
                                                           .cycles = panels_cycles,
                                                           .registers = panels_registers,
                                                           .symbol = panels_symbol};
+
+/* --- Sums of F32 panels (device/reduce_f32.S): partials, rows, columns, f8, scale, standard. ---
+ */
+
+/* Slots: set-up, idle worker; of a row of 8 floats beside its loads; of a panel of 8 columns
+ * (inside, at the end of an out panel, the last one). */
+enum { SINGLE_SETUP = 26, SINGLE_IDLE = 10, SINGLE_F8 = 5, SINGLE_MORE = 6 };
+enum { SINGLE_ROW = 3, SINGLE_PANEL = 10, SINGLE_GROUP = 3, SINGLE_LAST = 2 };
+
+static bool single_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                            GError **error) {
+    if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
+    const bool f8 = spec->p[3] != 0, standard = spec->p[5] != 0;
+    if (!kernel_check_param(spec, 0, 1, 4096, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 1, 8192, 1, error)) return false;
+    if (!kernel_check_param(spec, 2, 16, 1 << 16, f8 ? 32 : 16, error)) return false;
+    const int32_t scale = (int32_t)spec->p[4];
+    if (scale < (f8 ? -31 : 0) || scale > (f8 ? 31 : 0))
+        return kernel_refuse(spec, 4, "scale", f8 ? "-31..31" : "0 without F8", error);
+    if (!kernel_check_param(spec, 5, 0, 1, 1, error)) return false;
+    const uint64_t n = (uint64_t)spec->p[1] * spec->p[2];
+    kernel_operand_add(ret, f8 ? n : 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+                       f8 ? KERNEL_F8 : KERNEL_F16);
+    reduce_input_add(ret, 4 * n, standard, KERNEL_F32);
+    if (spec->p[0] > 1) reduce_input_add(ret, 4 * n * (spec->p[0] - 1), standard, KERNEL_F32);
+    ret->useful_work = (spec->p[0] - 1) * n / 2 + n / 2;
+    return true;
+}
+
+static uint64_t single_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t more = spec->p[0] > 1, f8 = spec->p[3], s = spec->p[5];
+    const uint32_t panels = spec->p[2] / 8, groups = panels / (f8 ? 4 : 2);
+    const uint32_t row = 2 * (spec->p[0] * (1 + s) + more) + SINGLE_ROW - (f8 && more);
+    /* The loop starts at a multiple of 8 bytes: a nop when the set-up is even. */
+    const uint32_t setup = (SINGLE_SETUP + f8 * SINGLE_F8 + more * (SINGLE_MORE + s)) | 1;
+    const uint32_t panel = SINGLE_PANEL + f8 - (f8 && !more);
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[1], w);
+        slots[w] =
+            rows ? setup + panels * (panel + rows * row) + SINGLE_GROUP * (groups - 1) - SINGLE_LAST
+                 : SINGLE_IDLE;
+    }
+    return kernel_time_single(lane, 6 + f8, slots);
+}
+
+static uint32_t single_registers(const struct kernel_spec *spec, const uint32_t *addresses,
+                                 uint32_t *ret) {
+    ret[0] = addresses[0];
+    ret[1] = addresses[1];
+    ret[2] = addresses[spec->p[0] > 1 ? 2 : 1];
+    ret[3] = spec->p[0] - 1;
+    ret[4] = spec->p[1];
+    ret[5] = spec->p[2] / 8;
+    ret[6] = -spec->p[4] & 63;
+    return 6 + spec->p[3];
+}
+
+static const char *single_symbol(const struct kernel_spec *spec) {
+    static const char *const names[2][2][2] = {
+        {{"reduce_f32_h_one", "reduce_f32_h_one_std"}, {"reduce_f32_h", "reduce_f32_h_std"}},
+        {{"reduce_f32_q_one", "reduce_f32_q_one_std"}, {"reduce_f32_q", "reduce_f32_q_std"}},
+    };
+    return names[spec->p[3]][spec->p[0] > 1][spec->p[5]];
+}
+
+const struct kernel_family kernel_family_REDUCE_F32 = {.describe = single_describe,
+                                                       .cycles = single_cycles,
+                                                       .registers = single_registers,
+                                                       .symbol = single_symbol};
 
 /* --- Maximum of runs of words (device/max_partials.S): partials, words. --- */
 

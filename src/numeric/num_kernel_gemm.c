@@ -77,6 +77,24 @@ void num_kernel_gemm_f8(const uint32_t *p, void *const *op) {
     gemm_run(&g);
 }
 
+/* F32 results in panels of 8 columns, coefficients in panels of 16 x 8; never rounded to half. */
+void num_kernel_gemm_f16_f32(const uint32_t *p, void *const *op) {
+    const struct gemm g = {
+        .left = op[1], .right = op[2], .rows = p[0], .groups = p[1] / 16, .columns = p[2] / 8};
+    float *out = op[0];
+    for (uint32_t e = 0; e < g.rows * p[2]; e++) {
+        const uint32_t j = e / 8 / g.rows, r = e / 8 % g.rows, c = e % 8;
+        float acc = p[3] ? num_f32_flush(out[e]) : 0;
+        for (uint32_t k = 0; k < g.groups; k++) {
+            const uint8_t *x = g.left + ((size_t)k * g.rows + r) * 32;
+            const uint8_t *w = g.right + ((size_t)j * g.groups + k) * 256 + c * 32;
+            for (uint32_t phase = 0; phase < 4; phase++)
+                acc = num_f32_round((double)acc + gemm_dot(&g, x + 8 * phase, w + 8 * phase));
+        }
+        out[e] = acc;
+    }
+}
+
 /* A8 rows of 8 floats, panels of 8 x 16 floats, out [columns / 16][rows][16]; one rounding per
  * product. */
 void num_kernel_gemm_f32(const uint32_t *p, void *const *op) {

@@ -89,6 +89,22 @@ void num_kernel_reduce_panels(const uint32_t *p, void *const *op) {
     }
 }
 
+/* F32 panels of 8 columns to panels of 16 halves or 32 F8. */
+void num_kernel_reduce_f32(const uint32_t *p, void *const *op) {
+    const float *seed = op[1], *remotes = p[0] > 1 ? op[2] : NULL;
+    const uint32_t rows = p[1], width = p[3] ? 32 : 16;
+    const size_t n = (size_t)rows * p[2];
+    for (size_t e = 0; e < n; e++) {
+        float acc = num_f32_flush(seed[e]);
+        for (uint32_t i = 0; i + 1 < p[0]; i++)
+            acc = num_f32_round((double)acc + num_f32_flush(remotes[i * n + e]));
+        const size_t column = e / 8 / rows * 8 + e % 8, row = e / 8 % rows;
+        const size_t to = (column / width * rows + row) * width + column % width;
+        if (p[3]) ((uint8_t *)op[0])[to] = cast_f8(num_h(acc + 0.0f), (int32_t)p[4]);
+        else ((uint16_t *)op[0])[to] = num_h(acc + 0.0f);
+    }
+}
+
 /* Which element of right belongs to element e: dense, one row for all rows, one half for each row. */
 static size_t right_of(const uint32_t *p, size_t e) {
     return p[2] == 0 ? e : p[2] == 1 ? e % p[1] : e / p[1];
