@@ -40,7 +40,7 @@ typedef bool tile_amp_vec_fn(const struct tile_amp_call *c, uint64_t *ret_out);
 
 /* --- Fused loops of bundles { loads and stores of 64 bits ; AMP }. --- */
 
-enum { TILE_FUSED_MAX = 32, TILE_FUSED_STREAMS = 12 };
+enum { TILE_FUSED_MAX = 32, TILE_FUSED_STREAMS = 12, TILE_FUSED_ROWS = 4 /* at most, in a block */ };
 enum { TILE_PAIR_ZERO = 4, TILE_PAIR_SINK = 5, TILE_N_PAIRS = 6 };
 
 struct tile_fused_access {
@@ -62,7 +62,7 @@ struct tile_fused_run {
     struct tile_accumulators *acc;
     struct tile_fused_slot *slots;
     uint32_t n_slots;
-    uint32_t regular; /* a regular loop: the slot of phase 0; else UINT32_MAX (tile_fused_amp.c) */
+    uint32_t regular; /* the slot of phase 0 when rows may be run whole, else UINT32_MAX (tile_fused_amp.c) */
     uint64_t pairs[TILE_N_PAIRS];         /* register pairs, then zero, then what nobody reads */
     uint8_t *pointer[TILE_FUSED_STREAMS]; /* in the tile's memory */
     const double *w;                      /* [phase][input][unit] */

@@ -40,6 +40,22 @@ VEC static inline d16s d16s_fma(const double *w, const double *x, d16s add) {
     for (uint32_t k = 0; k < 4; k++) r.q[k] = _mm256_fmadd_pd(_mm256_load_pd(w + 4 * k), b, add.q[k]);
     return r;
 }
+VEC static inline d16s d16s_load(const double *w) {
+    return (d16s){{_mm256_load_pd(w), _mm256_load_pd(w + 4), _mm256_load_pd(w + 8), _mm256_load_pd(w + 12)}};
+}
+VEC static inline void d16s_store(double *p, d16s v) {
+    for (uint32_t k = 0; k < 4; k++) _mm256_store_pd(p + 4 * k, v.q[k]);
+}
+VEC static inline d16s d16s_mul_at(d16s w, const double *x) {
+    const __m256d b = _mm256_broadcast_sd(x);
+    for (uint32_t k = 0; k < 4; k++) w.q[k] = _mm256_mul_pd(w.q[k], b);
+    return w;
+}
+VEC static inline d16s d16s_fma_at(d16s w, const double *x, d16s add) {
+    const __m256d b = _mm256_broadcast_sd(x);
+    for (uint32_t k = 0; k < 4; k++) w.q[k] = _mm256_fmadd_pd(w.q[k], b, add.q[k]);
+    return w;
+}
 VEC static inline d16s d16s_add(d16s a, d16s b) {
     d16s r;
     for (uint32_t k = 0; k < 4; k++) r.q[k] = _mm256_add_pd(a.q[k], b.q[k]);
@@ -76,6 +92,27 @@ VEC static inline f16s f16s_chain(f16s v, __m128 in) {
                    _mm_castpd_ps(_mm_shuffle_pd(b0, b1, 1)), _mm_castpd_ps(_mm_shuffle_pd(b1, i, 3))}};
 }
 
+VEC static inline f16s f16s_zero(void) {
+    const __m128 z = _mm_setzero_ps();
+    return (f16s){{z, z, z, z}};
+}
+VEC static inline f16s f16s_scale(f16s v, float by) {
+    for (uint32_t k = 0; k < 4; k++) v.q[k] = _mm_mul_ps(v.q[k], _mm_set1_ps(by));
+    return v;
+}
+VEC static inline __m256i f16s_halves(f16s v) {
+    const int round = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    const __m128i lo = _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[0], round), _mm_cvtps_ph(v.q[1], round));
+    const __m128i hi = _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[2], round), _mm_cvtps_ph(v.q[3], round));
+    return _mm256_set_m128i(hi, lo);
+}
+VEC static inline f16s f16s_of_halves(__m256i v) {
+    const __m128i lo = _mm256_castsi256_si128(v), hi = _mm256_extracti128_si256(v, 1);
+    return (f16s){{_mm_cvtph_ps(lo), _mm_cvtph_ps(_mm_srli_si128(lo, 8)), _mm_cvtph_ps(hi),
+                   _mm_cvtph_ps(_mm_srli_si128(hi, 8))}};
+}
+
+#define ROWS 1
 #include "tile/tile_amp_body.h"
 
 const struct tile_amp_vec TILE_AMP_AVX2 = {amp_call, {loop_f16, loop_f8, loop_f143}};

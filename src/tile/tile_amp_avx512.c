@@ -36,6 +36,19 @@ VEC static inline d16s d16s_fma(const double *w, const double *x, d16s add) {
     return (d16s){{_mm512_fmadd_pd(_mm512_load_pd(w), b, add.set[0]),
                    _mm512_fmadd_pd(_mm512_load_pd(w + 8), b, add.set[1])}};
 }
+VEC static inline d16s d16s_load(const double *w) { return (d16s){{_mm512_load_pd(w), _mm512_load_pd(w + 8)}}; }
+VEC static inline void d16s_store(double *p, d16s v) {
+    _mm512_store_pd(p, v.set[0]);
+    _mm512_store_pd(p + 8, v.set[1]);
+}
+VEC static inline d16s d16s_mul_at(d16s w, const double *x) {
+    const __m512d b = _mm512_set1_pd(*x);
+    return (d16s){{_mm512_mul_pd(w.set[0], b), _mm512_mul_pd(w.set[1], b)}};
+}
+VEC static inline d16s d16s_fma_at(d16s w, const double *x, d16s add) {
+    const __m512d b = _mm512_set1_pd(*x);
+    return (d16s){{_mm512_fmadd_pd(w.set[0], b, add.set[0]), _mm512_fmadd_pd(w.set[1], b, add.set[1])}};
+}
 VEC static inline d16s d16s_add(d16s a, d16s b) {
     return (d16s){{_mm512_add_pd(a.set[0], b.set[0]), _mm512_add_pd(a.set[1], b.set[1])}};
 }
@@ -72,6 +85,21 @@ VEC static inline f16s f16s_chain(f16s v, __m128 in) {
     return (f16s){{chain8(v.set[0], pairs), chain8(v.set[1], _mm_unpackhi_pd(pairs, pairs))}};
 }
 
+VEC static inline f16s f16s_zero(void) { return (f16s){{_mm256_setzero_ps(), _mm256_setzero_ps()}}; }
+VEC static inline f16s f16s_scale(f16s v, float by) {
+    return (f16s){{_mm256_mul_ps(v.set[0], _mm256_set1_ps(by)), _mm256_mul_ps(v.set[1], _mm256_set1_ps(by))}};
+}
+VEC static inline __m256i f16s_halves(f16s v) {
+    const int round = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    return _mm256_set_m128i(_mm256_cvtps_ph(v.set[1], round), _mm256_cvtps_ph(v.set[0], round));
+}
+VEC static inline f16s f16s_of_halves(__m256i v) {
+    return (f16s){{_mm256_cvtph_ps(_mm256_castsi256_si128(v)), _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1))}};
+}
+
+#ifndef ROWS
+#define ROWS 2
+#endif
 #include "tile/tile_amp_body.h"
 
 const struct tile_amp_vec TILE_AMP_AVX512 = {amp_call, {loop_f16, loop_f8, loop_f143}};

@@ -141,52 +141,7 @@ VEC static inline __attribute__((always_inline)) bool slot_call(const struct til
     return true;
 }
 
-/* What a regular loop keeps at hand. */
-struct regular {
-    uint8_t *load[2], *store;
-    uint64_t x, partial;
-};
-VEC static inline __attribute__((always_inline)) bool regular_slot(struct tile_fused_run *r,
-                                                                   enum tile_fused_type type,
-                                                                   struct sums *c,
-                                                                   struct regular *g, bool two,
-                                                                   uint32_t phase) {
-    const struct tile_fused_slot *const s = &r->slots[(r->regular + phase) % 4];
-    uint64_t out;
-    if (!slot_call(r, type, c, phase, g->x, g->partial, &out)) return false;
-    memcpy(g->store, &r->pairs[s->store.pair], 8);
-    if (r->written != NULL) mark(r, g->store);
-    g->store += s->store.step;
-    memcpy(&g->x, g->load[0], 8);
-    g->load[0] += s->load[0].step;
-    if (two) memcpy(&g->partial, g->load[1], 8);
-    if (two) g->load[1] += s->load[1].step;
-    r->pairs[s->result] = out;
-    return true;
-}
-VEC static inline __attribute__((always_inline)) uint64_t regular_slots(struct tile_fused_run *r,
-                                                                        enum tile_fused_type type,
-                                                                        struct sums *sums,
-                                                                        uint64_t n, bool two) {
-    const struct tile_fused_slot *const s = &r->slots[0];
-    struct sums c = *sums;
-    struct regular g = {{r->pointer[s->load[0].stream], r->pointer[s->load[1].stream]},
-                        r->pointer[s->store.stream], r->pairs[s->x], r->pairs[s->partial]};
-    uint64_t done = 0;
-    for (; done + 4 <= n; done += 4) {
-        if (!regular_slot(r, type, &c, &g, two, 0)) break;
-        if (!regular_slot(r, type, &c, &g, two, 1) && (done += 1)) break;
-        if (!regular_slot(r, type, &c, &g, two, 2) && (done += 2)) break;
-        if (!regular_slot(r, type, &c, &g, two, 3) && (done += 3)) break;
-    }
-    *sums = c;
-    r->pointer[s->load[0].stream] = g.load[0];
-    if (two) r->pointer[s->load[1].stream] = g.load[1];
-    r->pointer[s->store.stream] = g.store;
-    r->pairs[s->x] = g.x;
-    r->pairs[s->partial] = g.partial;
-    return done;
-}
+#include "tile/tile_amp_rows.h"
 
 VEC static inline __attribute__((always_inline)) uint64_t loop(struct tile_fused_run *r,
                                                                uint64_t passes,
@@ -198,11 +153,8 @@ VEC static inline __attribute__((always_inline)) uint64_t loop(struct tile_fused
     uint64_t done = 0, out;
     while (done < n) {
         if (k == r->regular && n - done >= 4) {
-            const uint64_t more = r->slots[0].kind == TILE_FUSED_LLS
-                                      ? regular_slots(r, type, &c, n - done, true)
-                                      : regular_slots(r, type, &c, n - done, false);
-            done += more;
-            k = (k + (uint32_t)(more % 4)) % 4;
+            done += r->slots[0].kind == TILE_FUSED_LLS ? rows_run(r, type, &c, n - done, true)
+                                                       : rows_run(r, type, &c, n - done, false);
             if (done == n) break;
         }
         const struct tile_fused_slot *s = &r->slots[k];

@@ -271,27 +271,45 @@ static bool steps_small(const struct motion *l, uint32_t n) {
     return true;
 }
 
-/* Four slots, phases in order, that differ only in steps and in where results go and come from: one or
- * two loads, which fetch the next operands, and a store. The slot of phase 0, else UINT32_MAX. */
+/* The bytes of a stream over all passes. */
+struct interval {
+    int64_t start, first, end;
+};
+
+/* One slot of a regular loop: like the first in all but phase and result; it steps by single words. */
+static bool regular_slot(const struct tile_fused_slot *f, const struct tile_fused_slot *s, uint32_t k) {
+    const bool two = f->kind == TILE_FUSED_LLS;
+    return s->kind == f->kind && s->x == f->x && s->partial == f->partial &&
+           s->phase == (f->phase + k) % 4 && s->load[0].stream == f->load[0].stream &&
+           s->load[0].pair == f->x && s->load[0].step == 8 && s->store.stream == f->store.stream &&
+           s->store.step == 8 && s->store.pair == s->result && s->result != f->x &&
+           (!two || (s->load[1].stream == f->load[1].stream && s->load[1].pair == f->partial &&
+                     s->load[1].step == 8 && s->result != f->partial));
+}
+
+/* Four slots, phases in order: one or two loads, which fetch the next operands, and a store of the
+ * result of two slots before. The slot of phase 0, else UINT32_MAX. */
 static uint32_t regular_start(const struct tile_fused_slot *o, uint32_t n) {
     const struct tile_fused_slot *f = &o[0];
     const bool two = f->kind == TILE_FUSED_LLS;
-    if (n != 4 || (f->kind != TILE_FUSED_LS && !two) || f->load[0].pair != f->x ||
-        f->x == f->partial || f->x >= TILE_PAIR_ZERO ||
-        (two ? f->load[1].pair != f->partial || f->partial >= TILE_PAIR_ZERO
-             : f->partial != TILE_PAIR_ZERO))
+    if (n != 4 || (f->kind != TILE_FUSED_LS && !two) || f->x == f->partial || f->x >= TILE_PAIR_ZERO ||
+        (two ? f->partial >= TILE_PAIR_ZERO : f->partial != TILE_PAIR_ZERO) ||
+        o[0].result != o[2].result || o[1].result != o[3].result || o[0].result == o[1].result)
         return UINT32_MAX;
-    for (uint32_t k = 0; k < n; k++) {
-        const struct tile_fused_slot *s = &o[k];
-        if (s->kind != f->kind || s->x != f->x || s->partial != f->partial ||
-            s->phase != (f->phase + k) % 4 || s->load[0].stream != f->load[0].stream ||
-            s->load[0].pair != f->x || s->store.stream != f->store.stream ||
-            (two && (s->load[1].stream != f->load[1].stream || s->load[1].pair != f->partial)) ||
-            s->result == f->x || s->result == f->partial || s->store.pair == f->x ||
-            (s->store.pair == f->partial && two))
-            return UINT32_MAX;
-    }
+    for (uint32_t k = 0; k < n; k++)
+        if (!regular_slot(f, &o[k], k)) return UINT32_MAX;
     return (4u - f->phase) % 4;
+}
+
+/* No slot of a block of rows loads what one before it in the block stores. */
+static bool rows_apart(const struct motion *m, const struct interval *v) {
+    const struct tile_fused_slot *f = &m->out[0];
+    const int64_t store = v[f->store.stream].start, block = 32 * TILE_FUSED_ROWS;
+    for (uint32_t i = 0; i < (has_second(f->kind) ? 2 : 1); i++) {
+        const int64_t ahead = store - v[f->load[i].stream].start;
+        if (ahead > 0 && ahead < block) return false;
+    }
+    return true;
 }
 
 static void motion_make(const struct tile_exec *e, const struct tile_amp_loop *l, struct motion *m) {
@@ -319,11 +337,6 @@ static struct motion *motion_find(const struct tile_exec *e, struct tile_amp_loo
 }
 
 /* --- Intervals. --- */
-
-/* The bytes of a stream over all passes. */
-struct interval {
-    int64_t start, first, end;
-};
 
 static void intervals_start(const struct tile_exec *e, const struct tile_amp_loop *l,
                             struct interval *v) {
@@ -485,7 +498,7 @@ uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_
     if (cut == 3 || passes <= cut) return 0;
     struct tile_fused_run r;
     r.slots = m->out;
-    r.regular = m->regular;
+    r.regular = m->regular != UINT32_MAX && rows_apart(m, v) ? m->regular : UINT32_MAX;
     const enum tile_fused_type type = prepare(e, l, v, &r);
     r.written = all_written ? NULL : e->t->written;
     const uint64_t done = e->timing ? pass_over(l, m, &r, passes - cut) : e->vec->loop[type](&r, passes - cut);

@@ -1,0 +1,172 @@
+/* Whole rows of a regular loop, written once over the types of tile_amp_avx2.c and tile_amp_avx512.c
+ * (see tile_amp_body.h; further d16s_load, d16s_store, d16s_mul_at, d16s_fma_at, f16s_halves,
+ * f16s_of_halves; ROWS, the rows of a block).
+ *
+ * A row is four slots, phases 0 to 3. Over a row the chain is replaced: what leaves are the sixteen
+ * sums of the row before, what enters are the partials of the row after. So sums are rounded to F16, and
+ * partials and left operands widened, sixteen at a time; and a row's products depend on nothing that the
+ * row before computes, so that ROWS rows share each weight that is fetched. All loads of a block come
+ * before its stores: tile_fused_run.rows says that no load fetches what an earlier slot of the block
+ * stores. Where a value is infinite or NaN the row is left to the code that goes slot by slot. */
+
+/* What rows keep at hand. The words loaded last and made last, four each: the next row's first left word
+ * and partial are words 3, the results that it stores first are words 2 and 3. */
+struct rows {
+    uint8_t *load[2], *store;
+    __m256i x, partial, out;
+};
+
+/* Words 3 of a, 0 to 2 of b; words 2, 3 of a, 0, 1 of b. */
+VEC static inline __m256i words_after1(__m256i a, __m256i b) {
+    return _mm256_alignr_epi8(b, _mm256_permute2x128_si256(a, b, 0x21), 8);
+}
+VEC static inline __m256i words_after2(__m256i a, __m256i b) {
+    return _mm256_permute2x128_si256(a, b, 0x21);
+}
+VEC static inline bool halves_special(__m256i v) {
+    const __m256i e = _mm256_set1_epi16(0x7c00);
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi16(_mm256_and_si256(v, e), e)) != 0;
+}
+/* Sixteen sums as four words that leave the chain in turn, and words that entered it as sums. */
+VEC static inline __m256i words_of_sums(f16s v) {
+    return _mm256_permutevar8x32_epi32(f16s_halves(v), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+VEC static inline f16s sums_of_words(__m256i v) {
+    return f16s_of_halves(_mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
+}
+
+/* Eight F143 codes to halves 2^7 too small; exact, subnormals too. */
+VEC static inline __m256i halves_of_f143(__m128i v) {
+    const __m256i b = _mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7);
+    const __m256i magnitude = _mm256_and_si256(b, _mm256_set1_epi16(0x3f80));
+    return _mm256_or_si256(magnitude, _mm256_slli_epi16(_mm256_and_si256(b, _mm256_set1_epi16(0x4000)), 1));
+}
+VEC static inline void widen_f143(__m128i v, double *ret) {
+    d16s_store(ret, d16s_of(f16s_scale(f16s_of_halves(halves_of_f143(v)), 128)));
+}
+
+/* The left operands of a row; false when the slots have to look at them. */
+VEC static inline __attribute__((always_inline)) bool widen_row(const struct tile_fused_run *r,
+                                                                enum tile_fused_type type, __m256i x,
+                                                                double *ret) {
+    if (type == TILE_FUSED_F16) {
+        d16s_store(ret, d16s_of(f16s_of_halves(x)));
+        return true;
+    }
+    if (type == TILE_FUSED_F143) {
+        const __m256i nan = _mm256_set1_epi8((char)0x80);
+        if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, nan)) != 0) return false;
+        widen_f143(_mm256_castsi256_si128(x), ret);
+        widen_f143(_mm256_extracti128_si256(x, 1), ret + 16);
+        return true;
+    }
+    uint8_t codes[32];
+    _mm256_storeu_si256((__m256i *)(void *)codes, x);
+    for (uint32_t k = 0; k < 32; k++) ret[k] = r->f8_values[codes[k]];
+    return true;
+}
+
+/* Products of one call of n rows, added in the order of the type; x is [row][inputs of a row]. */
+VEC static inline __attribute__((always_inline)) void products(const double *w, uint32_t inputs,
+                                                               bool any_order, const double *x,
+                                                               uint32_t n, d16s *ret) {
+    d16s a[ROWS], b[ROWS], first[ROWS];
+    const uint32_t chunk = any_order ? 2 : 4;
+    for (uint32_t i = 0; i < inputs; i += chunk) {
+        for (uint32_t j = 0; j < chunk; j++) {
+            const d16s v = d16s_load(w + 16 * (i + j));
+            for (uint32_t k = 0; k < n; k++) {
+                const double *const p = x + 4 * inputs * k + i + j;
+                const bool start = any_order ? i == 0 : (j & 1) == 0;
+                d16s *const t = (any_order ? j == 0 : j < 2) ? &a[k] : &b[k];
+                *t = start ? d16s_mul_at(v, p) : d16s_fma_at(v, p, *t);
+            }
+        }
+        for (uint32_t k = 0; !any_order && k < n; k++) {
+            const d16s t = d16s_add(a[k], b[k]);
+            if (i == 0) first[k] = t;
+            ret[k] = i == 0 ? t : d16s_add(first[k], t);
+        }
+    }
+    for (uint32_t k = 0; any_order && k < n; k++) ret[k] = d16s_add(a[k], b[k]);
+}
+
+VEC static inline void rows_store(struct tile_fused_run *r, struct rows *g, __m256i out) {
+    _mm256_storeu_si256((__m256i *)(void *)g->store, words_after2(g->out, out));
+    for (uint32_t k = 0; r->written != NULL && k < 4; k++) mark(r, g->store + 8 * k);
+    g->store += 32;
+    g->out = out;
+}
+
+/* Up to n rows; the number that was done. */
+VEC static inline __attribute__((always_inline)) uint32_t
+rows_block(struct tile_fused_run *r, enum tile_fused_type type, struct sums *c, struct rows *g,
+           bool two, uint32_t n) {
+    const uint32_t inputs = type == TILE_FUSED_F16 ? 4 : 8;
+    double x[ROWS * 32] __attribute__((aligned(64)));
+    __m256i word_x[ROWS], word_p[ROWS], last_x[ROWS], last_p[ROWS];
+    d16s sum[ROWS], t[ROWS];
+    f16s even[ROWS];
+    bool plain = !halves_special(words_of_sums(c->even));
+    for (uint32_t k = 0; k < n; k++) {
+        last_x[k] = _mm256_loadu_si256((const __m256i *)(const void *)(g->load[0] + 32 * k));
+        word_x[k] = words_after1(k ? last_x[k - 1] : g->x, last_x[k]);
+        plain = plain && widen_row(r, type, word_x[k], x + 4 * inputs * k);
+        if (!two) continue;
+        last_p[k] = _mm256_loadu_si256((const __m256i *)(const void *)(g->load[1] + 32 * k));
+        word_p[k] = words_after1(k ? last_p[k - 1] : g->partial, last_p[k]);
+        plain = plain && !halves_special(word_p[k]);
+    }
+    if (__builtin_expect(!plain, 0)) return 0;
+    for (uint32_t k = 0; k < n; k++)
+        sum[k] = d16s_of(k == 0 ? c->odd : two ? sums_of_words(word_p[k - 1]) : f16s_zero());
+    for (uint32_t p = 0; p < 4; p++) {
+        products(r->w + 16 * inputs * p, inputs, type == TILE_FUSED_F143, x + inputs * p, n, t);
+        for (uint32_t k = 0; k < n; k++) {
+            even[k] = f16s_of(d16s_add(sum[k], t[k]));
+            if (p < 3) sum[k] = d16s_of(even[k]);
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const __m256i out = words_of_sums(c->even);
+        if (__builtin_expect(k != 0 && halves_special(out), 0)) return k;
+        rows_store(r, g, out);
+        g->load[0] += 32;
+        g->x = last_x[k];
+        c->even = even[k];
+        c->odd = two ? sums_of_words(word_p[k]) : f16s_zero();
+        if (!two) continue;
+        g->load[1] += 32;
+        g->partial = last_p[k];
+    }
+    return n;
+}
+
+/* Rows from phase 0 on, at most n slots; the number of slots done. */
+VEC static inline __attribute__((always_inline)) uint64_t rows_run(struct tile_fused_run *r,
+                                                                   enum tile_fused_type type,
+                                                                   struct sums *sums, uint64_t n,
+                                                                   bool two) {
+    const struct tile_fused_slot *const s = r->slots;
+    const uint32_t r0 = s[r->regular].result, r1 = s[r->regular ^ 1].result;
+    uint8_t **const load0 = &r->pointer[s->load[0].stream], **const load1 = &r->pointer[s->load[1].stream];
+    uint8_t **const store = &r->pointer[s->store.stream];
+    struct rows g = {.load = {*load0, *load1}, .store = *store};
+    struct sums c = *sums;
+    g.x = _mm256_set1_epi64x((long long)r->pairs[s->x]);
+    g.partial = _mm256_set1_epi64x((long long)r->pairs[s->partial]);
+    g.out = _mm256_set_epi64x((long long)r->pairs[r1], (long long)r->pairs[r0], 0, 0);
+    uint64_t left = n / 4;
+    uint32_t done = ROWS;
+    for (; done == ROWS && left >= ROWS; left -= done) done = rows_block(r, type, &c, &g, two, ROWS);
+    for (; done != 0 && left != 0 && ROWS > 1; left -= done) done = rows_block(r, type, &c, &g, two, 1);
+    *sums = c;
+    *load0 = g.load[0];
+    if (two) *load1 = g.load[1];
+    *store = g.store;
+    r->pairs[s->x] = (uint64_t)_mm256_extract_epi64(g.x, 3);
+    if (two) r->pairs[s->partial] = (uint64_t)_mm256_extract_epi64(g.partial, 3);
+    r->pairs[r0] = (uint64_t)_mm256_extract_epi64(g.out, 2);
+    r->pairs[r1] = (uint64_t)_mm256_extract_epi64(g.out, 3);
+    return n / 4 * 4 - 4 * left;
+}
