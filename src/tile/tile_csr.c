@@ -207,25 +207,3 @@ EXEC(UPUT) {
     default: csr_fault(e, TILE_FAULT_CSR_INVALID, 0x100 | (uint32_t)i->imm);
     }
 }
-
-/* --- Weights: $CCCSLOAD is the address (kernels 8.9 item 16). --- */
-
-static void weights_load(struct tile_exec *e, uint32_t index, uint32_t n) {
-    struct tile *t = e->t;
-    const uint32_t address = t->s.cccsload, bytes = 8 * n;
-    if (any_active(t)) tile_raise(e, TILE_FAULT_WEIGHTS_BUSY, 0, index);
-    if (index + n > 64 || index % n != 0) {
-        tile_raise(e, TILE_FAULT_CCCS_INDEX, 0, index);
-        return;
-    }
-    if (address % bytes != 0) {
-        tile_raise(e, TILE_FAULT_CCCS_MISALIGNED, address, index);
-        return;
-    }
-    memcpy(&t->weights[index], tile_load(e, address, bytes), bytes);
-    t->weights_defined |= ((UINT64_C(1) << n) - 1) << index;
-    t->s.cccsload = (address + bytes) & ADDRESS_MASK;
-    tile_weights_changed(t);
-}
-EXEC(LD64PUTCS) { weights_load(e, (uint32_t)i->imm, 1); }
-EXEC(LD128PUTCS) { weights_load(e, (uint32_t)i->imm, 2); }

@@ -22,7 +22,6 @@ struct tile_exec {
     uint32_t extra;        /* slots beyond those of the form */
     const struct tile_amp_vec *vec; /* vector code of the matrix unit, or NULL */
     bool taken;            /* a branch was taken */
-    bool fresh;            /* straight code may start here: behind control or fused execution */
     bool timing;           /* timing-only mode */
     bool fuse;             /* fused execution is allowed */
     bool fast;             /* F16 results round to nearest even and vector code may be used */
@@ -99,6 +98,16 @@ static inline uint32_t tile_port(uint32_t address) {
     return 13 + 2 * ((address - TARGET_REGION1_BASE) / TARGET_ELEMENT_PAIR_BYTES) +
            (address >> 3 & 1);
 }
+/* True when every word of the range has been written; the range lies in SRAM and is not empty. */
+static inline bool tile_all_written(const struct tile *t, uint32_t address, uint32_t bytes) {
+    const uint32_t first = (address - TARGET_SRAM_BASE) / 4;
+    const uint32_t last = (address - TARGET_SRAM_BASE + bytes - 1) / 4;
+    const uint64_t *w = t->written;
+    uint64_t mask = ~UINT64_C(0) << first % 64;
+    for (uint32_t k = first / 64; k < last / 64; k++, mask = ~UINT64_C(0))
+        if (~w[k] & mask) return false;
+    return (~w[last / 64] & mask & ~UINT64_C(0) >> (63 - last % 64)) == 0;
+}
 bool tile_in_tail(const struct tile *t, uint32_t address);
 
 /* --- Races (tile_race.c); called only when config->races. --- */
@@ -127,10 +136,14 @@ static inline double f16v(uint32_t reg, uint32_t half) {
 }
 static inline float f32v(uint32_t bits) { return num_f32_flush(num_f32_from_bits(bits)); }
 
-/* --- Matrix unit (tile_amp.c). --- */
+/* --- Weights (tile_weights.c). --- */
 
 void tile_weights_changed(struct tile *t);
 void tile_weights_free(struct tile *t);
+/* The loads of weights that follow each other at `pc`, as far as they need no second look; at most `most`.
+ * No worker is active and no races are looked for. Registers and memory change, the program counter and the
+ * clock do not. The number of instructions. */
+uint32_t tile_weights_loads(struct tile *t, uint32_t pc, uint32_t most);
 
 /* --- Workers (tile_worker.c). --- */
 

@@ -8,7 +8,7 @@
  * matrix unit, whose addresses are checked by interval (tile_fused_amp.c). */
 #include "tile/tile_fused.h"
 
-enum { BUCKETS = 1024, MAX_BUNDLES = 256 };
+enum { BUCKETS = 1024, RECENT = 512, MAX_BUNDLES = 256 };
 
 struct body {
     struct body *next;
@@ -58,7 +58,7 @@ static struct body *body_make(const uint32_t *words, uint32_t n) {
     return b;
 }
 
-static const struct body *body_find(const uint32_t *words, uint32_t n) {
+static const struct body *body_get(const uint32_t *words, uint32_t n) {
     struct body **bucket = &table()[hash_words(words, 2 * n)];
     for (struct body *b = *bucket; b != NULL; b = b->next)
         if (b->n == n && memcmp(b->words, words, 8 * n) == 0) return b;
@@ -66,6 +66,18 @@ static const struct body *body_find(const uint32_t *words, uint32_t n) {
     b->next = *bucket;
     *bucket = b;
     return b;
+}
+
+/* The same, by address first. */
+static const struct body **recent_table(void) {
+    static _Thread_local const struct body **recent;
+    if (recent == NULL) recent = g_new0(const struct body *, RECENT);
+    return recent;
+}
+static const struct body *body_find(uint32_t pc, const uint32_t *words, uint32_t n) {
+    const struct body **recent = &recent_table()[pc / 8 % RECENT];
+    if (*recent != NULL && (*recent)->n == n && memcmp((*recent)->words, words, 8 * n) == 0) return *recent;
+    return *recent = body_get(words, n);
 }
 
 /* Moves the worker on by so many slots of the body. */
@@ -123,81 +135,18 @@ static void account_amp(struct tile_exec *e, const struct body *b, uint64_t slot
     w->pc = w->repeat_count == 0 ? w->repeat_end : w->repeat_first + 8 * (uint32_t)left;
 }
 
-static bool words_written(const struct tile *t, uint32_t first, uint32_t n) {
-    return sram_first_unwritten(t->sram, t->n, first, 8 * n) == UINT32_MAX;
-}
-
-/* --- Straight code of the matrix unit. --- */
-
-enum { SEGMENTS = 512, MIN_SEGMENT = 3 };
-struct segment {
-    uint32_t pc, words[2]; /* of its first bundle */
-    const struct body *body; /* NULL: no segment starts here */
-};
-
-static struct segment *segment_table(void) {
-    static _Thread_local struct segment *segments;
-    if (segments == NULL) segments = g_new0(struct segment, SEGMENTS);
-    return segments;
-}
-
-/* Bundles of the matrix unit from `words` on, at most `most`. */
-static uint32_t segment_length(const uint32_t *words, uint32_t most) {
-    struct tile_cache *cache = tile_cache_get();
-    uint32_t n = 0;
-    while (n < most && words[2 * n] >> 31 &&
-           tile_cache_decode(cache, words[2 * n], words[2 * n + 1])->amp)
-        n++;
-    return n;
-}
-
-/* The longest run of bundles that the plan takes. */
-static const struct body *segment_make(const uint32_t *words, uint32_t most) {
-    for (uint32_t n = segment_length(words, most < 24 ? most : 24); n >= MIN_SEGMENT; n--) {
-        const struct body *b = body_find(words, n);
-        if (b->amp != NULL) return b;
-    }
-    return NULL;
-}
-
-static const struct body *segment_find(const struct tile_exec *e) {
-    const uint32_t pc = e->w->pc;
-    const uint32_t *words = (const uint32_t *)(const void *)(e->t->bytes + (pc - TARGET_SRAM_BASE));
-    struct segment *s = &segment_table()[pc / 8 % SEGMENTS];
-    const bool same = s->pc == pc && s->words[0] == words[0] && s->words[1] == words[1];
-    if (same && s->body == NULL) return NULL;
-    if (same && pc + 8 * s->body->n <= TARGET_REGION1_BASE &&
-        memcmp(s->body->words, words, 8 * s->body->n) == 0)
-        return s->body;
-    *s = (struct segment){pc, {words[0], words[1]}, segment_make(words, (TARGET_REGION1_BASE - pc) / 8)};
-    return s->body;
-}
-
-bool tile_fused_segment(struct tile_exec *e, uint64_t limit) {
-    struct tile_worker *w = e->w;
-    if (!e->fast || e->vec == NULL) return false;
-    const struct body *b = segment_find(e);
-    if (b == NULL || w->next_cycle + (uint64_t)TARGET_LANE_CYCLES * b->n > limit ||
-        (b->reads & ~w->defined) || !words_written(e->t, w->pc, b->n))
-        return false;
-    const uint64_t slots = tile_amp_loop_run(e, b->amp, 1);
-    for (uint32_t k = 0; k < slots; k++) w->defined |= b->slots[k].writes;
-    w->pc += 8 * (uint32_t)slots;
-    account(e, slots);
-    return slots != 0;
-}
-
 bool tile_fused_run(struct tile_exec *e, uint64_t limit) {
     struct tile_worker *w = e->w;
     const uint32_t first = w->repeat_first, end = w->repeat_end, n = (end - first) / 8;
     if (first < TARGET_SRAM_BASE || end > TARGET_REGION1_BASE || end <= first || n > MAX_BUNDLES)
         return false;
     const uint32_t *words = (const uint32_t *)(const void *)(e->t->bytes + (first - TARGET_SRAM_BASE));
-    const struct body *b = body_find(words, n);
+    const struct body *b = body_find(first, words, n);
     if (!b->legal || (b->uget && !e->t->config->uget_in_repeat) || (b->reads & ~w->defined) ||
-        !words_written(e->t, first, n))
+        !tile_all_written(e->t, first, 8 * n))
         return false;
     const uint64_t before = w->next_cycle;
+    e->pc = first;
     if (b->amp != NULL && e->fast && e->vec != NULL && limit > w->next_cycle) {
         const uint64_t fit = (limit - w->next_cycle) / (TARGET_LANE_CYCLES * n);
         const uint64_t passes = fit < w->repeat_count ? fit : w->repeat_count;

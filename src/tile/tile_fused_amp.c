@@ -7,7 +7,11 @@
 #include "tile/tile_amp.h"
 #include "tile/tile_fused.h"
 
-enum { MAX_POINTERS = 4, ADDRESS_MASK = 0x1fffff };
+enum { MAX_POINTERS = 4, ADDRESS_MASK = 0x1fffff, ELEMENT_SHIFT = 14 };
+_Static_assert(TARGET_ELEMENT_BYTES == 1 << ELEMENT_SHIFT && TARGET_SRAM_BASE % TARGET_ELEMENT_BYTES == 0 &&
+                   TARGET_REGION1_BASE % TARGET_ELEMENT_PAIR_BYTES == 0 &&
+                   TARGET_ELEMENT_PAIR_BYTES == 2 << ELEMENT_SHIFT,
+               "elements are address bits");
 
 /* A pointer of the program: a pair of packed addresses (three streams) or base + delta (one). */
 struct pointer {
@@ -54,7 +58,7 @@ struct motion {
 struct tile_amp_loop {
     uint32_t n, n_streams, n_pointers, n_strides;
     bool f8;
-    uint32_t phases; /* bit per phase that occurs */
+    uint64_t weights; /* bit per word of weights that is used, as in struct tile */
     struct pointer pointer[MAX_POINTERS];
     uint8_t stride[MAX_STRIDES]; /* registers that steps depend on */
     struct slot_plan slot[TILE_FUSED_MAX];
@@ -154,7 +158,7 @@ static bool plan_aux(struct tile_amp_loop *l, struct slot_plan *s, const struct 
     const bool f8 = i->op == ISA_OP_F8V8HIHOV4AMP;
     if ((!f8 && i->op != ISA_OP_F16V4HIHOV4AMP) || (k > 0 && l->f8 != f8) || i->imm > 3) return false;
     l->f8 = f8;
-    l->phases |= 1u << i->imm;
+    l->weights |= UINT64_C(0x1111111111111111) << i->imm;
     s->x = pair_read(i->s0);
     s->partial = pair_read(i->s1);
     s->result = pair_write(i->d);
@@ -364,6 +368,8 @@ static void interval_set(const struct stream *s, uint64_t passes, struct interva
 static bool meeting_apart(const struct motion *l, const struct interval *v,
                           const struct meeting *m) {
     const struct interval *a = &v[m->a], *b = &v[m->b];
+    const int pair = ELEMENT_SHIFT + 1; /* different pairs of elements: different elements for sure */
+    if ((a->end - 1) >> pair < b->first >> pair || (b->end - 1) >> pair < a->first >> pair) return true;
     const uint32_t a0 = target_element((uint32_t)a->first), a1 = target_element((uint32_t)a->end - 1);
     const uint32_t b0 = target_element((uint32_t)b->first), b1 = target_element((uint32_t)b->end - 1);
     if (a1 < b0 || b1 < a0) return true;
@@ -380,14 +386,16 @@ static bool writable(const struct tile *t, uint32_t first, uint32_t bytes) {
     return true;
 }
 
-static bool interval_ok(const struct tile_exec *e, const struct stream *s, const struct interval *v,
-                        bool *io_all_written) {
+static bool interval_ok(const struct tile_exec *e, const struct tile_amp_loop *l, const struct stream *s,
+                        const struct interval *v, bool *io_all_written) {
     const struct tile *t = e->t;
     if (v->start % 8 != 0 || v->first < TARGET_SRAM_BASE || v->end > TARGET_SRAM_END) return false;
     const uint32_t first = (uint32_t)v->first, bytes = (uint32_t)(v->end - v->first);
-    const uint32_t code = target_element(e->w->pc);
-    if (target_element(first) <= code && target_element(first + bytes - 1) >= code) return false;
-    const bool written = sram_first_unwritten(t->sram, t->n, first, bytes) == UINT32_MAX;
+    /* Elements of region 0, where the code is, are numbered by address bits. */
+    if (first >> ELEMENT_SHIFT <= (e->pc + 8 * l->n - 1) >> ELEMENT_SHIFT &&
+        (first + bytes - 1) >> ELEMENT_SHIFT >= e->pc >> ELEMENT_SHIFT)
+        return false;
+    const bool written = tile_all_written(t, first, bytes);
     if (s->stores && !written) *io_all_written = false;
     return (!s->loads || written) && (!s->stores || writable(t, first, bytes));
 }
@@ -399,7 +407,7 @@ static bool loop_ok(const struct tile_exec *e, const struct tile_amp_loop *l,
     for (uint32_t i = 0; i < l->n_streams; i++) {
         if (!m->stream[i].used) continue;
         interval_set(&m->stream[i], passes, &v[i]);
-        if (!interval_ok(e, &m->stream[i], &v[i], ret_all_written)) return false;
+        if (!interval_ok(e, l, &m->stream[i], &v[i], ret_all_written)) return false;
         if ((l->second >> i & 1) && v[i].first < TARGET_REGION1_BASE) return false;
     }
     for (uint32_t i = 0; i < m->n_meetings; i++)
@@ -420,11 +428,8 @@ static bool sums_plain(const struct tile_accumulators *acc) {
 }
 
 static bool state_ok(const struct tile_exec *e, const struct tile_amp_loop *l) {
-    for (uint32_t p = 0; p < 4; p++) {
-        const uint64_t words = UINT64_C(0x1111111111111111) << p;
-        if ((l->phases >> p & 1) && (e->t->weights_defined & words) != words) return false;
-    }
-    return e->w->acc_defined == UINT32_MAX && (!e->timing || sums_plain(&e->w->acc));
+    return (e->t->weights_defined & l->weights) == l->weights && e->w->acc_defined == UINT32_MAX &&
+           (!e->timing || sums_plain(&e->w->acc));
 }
 
 static void pointers_back(struct tile_exec *e, const struct tile_amp_loop *l,
@@ -449,7 +454,7 @@ static enum tile_fused_type prepare(struct tile_exec *e, const struct tile_amp_l
     struct tile *t = e->t;
     r->acc = &e->w->acc;
     r->n_slots = l->n;
-    for (uint32_t k = 0; k < 4; k++) r->pairs[k] = e->a[2 * k] | (uint64_t)e->a[2 * k + 1] << 32;
+    memcpy(r->pairs, e->a, 32);
     r->pairs[TILE_PAIR_ZERO] = 0;
     r->memory = t->bytes;
     for (uint32_t i = 0; i < l->n_streams; i++)
@@ -502,10 +507,7 @@ uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_
     const enum tile_fused_type type = prepare(e, l, v, &r);
     r.written = all_written ? NULL : e->t->written;
     const uint64_t done = e->timing ? pass_over(l, m, &r, passes - cut) : e->vec->loop[type](&r, passes - cut);
-    for (uint32_t k = 0; k < 4; k++) {
-        e->a[2 * k] = (uint32_t)r.pairs[k];
-        e->a[2 * k + 1] = (uint32_t)(r.pairs[k] >> 32);
-    }
+    memcpy(e->a, r.pairs, 32);
     pointers_back(e, l, &r);
     return done;
 }

@@ -24,6 +24,9 @@ void tile_vec_f16_to_f32(uint64_t h, float ret[4]);
  * infinite or NaN. */
 bool tile_vec_weights(const uint64_t words[64], double (*ret)[4][16]);
 
+/* The same for F143 weights, word = eight codes, times 2^scale; false when one is NaN. */
+bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, double (*ret)[8][16]);
+
 /* True when one of four F16 lanes is infinite or NaN. */
 static inline bool tile_f16_any_special(uint64_t h) {
     const uint64_t exponent = UINT64_C(0x7c007c007c007c00), one = UINT64_C(0x0400040004000400);

@@ -103,24 +103,17 @@ static inline void advance(struct tile_exec *e, const struct tile_slot *s) {
     w->pc = npc;
 }
 
-/* One slot, or the segment of fused code that starts here. */
-static inline void slot_run(struct tile_exec *e, struct tile_cache *cache, uint64_t limit) {
+static inline void slot_run(struct tile_exec *e, struct tile_cache *cache) {
     struct tile_worker *w = e->w;
     e->pc = w->pc;
     e->cycle = w->next_cycle;
     const struct tile_slot *s = fetch(e, cache);
     if (s != NULL) check_slot(e, s);
     if (e->fault != TILE_FAULT_NONE) return;
-    if (s->amp && e->fuse && w->repeat_count == 0) {
-        e->fresh = true;
-        if (tile_fused_segment(e, limit)) return;
-        s = fetch(e, cache); /* the table of slots may have been emptied */
-    }
     e->npc = e->pc + s->bytes;
     tile_slot_issue(e, s);
     if (e->fault != TILE_FAULT_NONE) return;
     w->defined |= s->writes;
-    e->fresh = s->control || s->amp;
     advance(e, s);
 }
 
@@ -134,29 +127,23 @@ static bool observed(struct tile *t, uint32_t worker) {
     return true;
 }
 
-/* Fused code that starts here: passes of a repeat, or straight code behind control. */
+/* Fused code that starts here: passes of a repeat, or straight code. */
 static bool fused_run(struct tile_exec *e, uint64_t limit) {
     const struct tile_worker *w = e->w;
-    if (w->repeat_count == 0) {
-        const bool try = e->fresh;
-        e->fresh = false;
-        return try && tile_fused_block(e, limit);
-    }
-    const bool done = w->pc == w->repeat_first && tile_fused_run(e, limit);
-    e->fresh = e->fresh || done;
-    return done;
+    if (w->repeat_count == 0) return tile_fused_block(e, limit);
+    return w->pc == w->repeat_first && tile_fused_run(e, limit);
 }
 
 void tile_worker_run(struct tile *t, uint32_t worker, uint64_t limit) {
     struct tile_worker *w = &t->w[worker];
-    struct tile_exec e = {.t = t, .w = w, .m = w->m, .a = w->a, .context = worker + 1, .fresh = true};
+    struct tile_exec e = {.t = t, .w = w, .m = w->m, .a = w->a, .context = worker + 1};
     struct tile_cache *cache = tile_cache_get();
     tile_fast_update(&e);
     e.timing = t->config->timing_only;
     e.fuse = !t->config->plain && !t->config->interleave && !t->config->races && t->observer == NULL;
     while (w->active && w->next_cycle < limit && e.fault == TILE_FAULT_NONE) {
         if (observed(t, worker)) return;
-        if (!(e.fuse && fused_run(&e, limit))) slot_run(&e, cache, limit);
+        if (!(e.fuse && fused_run(&e, limit))) slot_run(&e, cache);
     }
     if (e.fault != TILE_FAULT_NONE) tile_stop_fault(&e);
 }
