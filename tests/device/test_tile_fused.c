@@ -21,6 +21,7 @@ struct trial {
     uint32_t special;         /* 0: ordinary data; else one of that many halves is any half */
     uint32_t large;           /* partials near the end of the range */
     uint32_t ahead;           /* bytes that the store is ahead of the left operand; 0: apart */
+    uint32_t poison;          /* byte of LEFT or PARTIAL with a NaN or infinity, bit 0 and 1: which, what */
     uint32_t hole;            /* byte of LEFT or PARTIAL that was never written */
     uint32_t near_end;        /* the stream ends that many bytes before the end of SRAM */
     uint32_t acc;             /* 0 ordinary, 1 NaN, 2 denormal, 3 infinite, in one accumulator */
@@ -76,6 +77,10 @@ static void fill(struct build *pb, const struct trial *c) {
             const uint32_t n = at[k] + i;
             put32(pb, n, half(c, n, size) | (uint32_t)half(c, n + 1, size) << 16);
         }
+    if (c->poison != 0) {
+        const uint32_t value = c->f8 && (c->poison & 1) ? 0x80 : c->poison & 2 ? 0x7e01 : 0xfc00;
+        put32(pb, (c->poison & 1 ? LEFT : PARTIAL) + (c->poison & ~3u), value << 8 * (c->data % 3));
+    }
     if (c->hole != 0) sram_mark_unwritten(pb->sram, 0, (c->hole & 1 ? LEFT : PARTIAL) + (c->hole & ~7u), 4);
     for (uint32_t k = 0; k < 64; k++)
         for (uint32_t j = 0; j < 4; j++)
@@ -182,7 +187,7 @@ static void test_ordinary(void) {
 static void test_values(void) {
     enum tile_stop_reason end;
     static const uint32_t SPECIAL[] = {2, 30, 300, 2000};
-    for (uint32_t r = 0; r < 600; r++) {
+    for (uint32_t r = 0; r < 300; r++) {
         const uint32_t type = draw(5);
         struct trial c = ordinary(draw(4) ? REGULAR : (enum shape)draw(N_SHAPES), type != 0, type & 3);
         c.special = SPECIAL[draw(4)];
@@ -190,6 +195,17 @@ static void test_values(void) {
         c.acc = draw(3) == 0 ? draw(4) : 0;
         c.scale = draw(64);
         c.fp_ctl = draw(8) == 0 ? 1u << 19 : draw(8) == 0 ? 1u << 20 : draw(8) == 0 ? draw(8) : 0;
+        check(&c, &end);
+    }
+}
+
+/* One NaN or infinity in one operand. */
+static void test_poison(void) {
+    enum tile_stop_reason end;
+    for (uint32_t r = 0; r < 400; r++) {
+        const uint32_t type = draw(2) ? 4 : draw(5);
+        struct trial c = ordinary(draw(2) ? REGULAR : REGULAR_ZERO, type != 0, type & 3);
+        c.poison = 256 + 4 * draw(8 * (c.passes + c.before / 2)) + draw(4);
         check(&c, &end);
     }
 }
@@ -208,7 +224,7 @@ static void test_limit(void) {
 static void test_faults(void) {
     enum tile_stop_reason end;
     uint32_t faults = 0;
-    for (uint32_t r = 0; r < 300; r++) {
+    for (uint32_t r = 0; r < 200; r++) {
         const uint32_t type = draw(5);
         struct trial c = ordinary((enum shape)draw(N_SHAPES), type != 0, type & 3);
         if (draw(2))
@@ -241,6 +257,7 @@ int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tile/fused/ordinary", test_ordinary);
     g_test_add_func("/tile/fused/values", test_values);
+    g_test_add_func("/tile/fused/poison", test_poison);
     g_test_add_func("/tile/fused/limit", test_limit);
     g_test_add_func("/tile/fused/faults", test_faults);
     g_test_add_func("/tile/fused/store_ahead", test_store_ahead);
