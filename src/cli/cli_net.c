@@ -304,6 +304,13 @@ void cli_decode(const struct package_binding *b, const uint8_t *stored, uint64_t
     switch (b->format) {
     case TG_F32: memcpy(ret, stored, 4 * n); break;
     case TG_F16: num_f16_to_f32_n(n, (const uint16_t *)stored, ret); break;
+    case TG_U32:
+        for (uint64_t i = 0; i < n; i++) {
+            uint32_t v;
+            memcpy(&v, stored + 4 * i, 4);
+            ret[i] = (float)v;
+        }
+        break;
     default:
         for (uint64_t i = 0; i < n; i++)
             ret[i] = num_f8_to_f32(stored[i], b->format == TG_F8_F143 ? NUM_F143 : NUM_F152,
@@ -315,6 +322,12 @@ void cli_encode(const struct package_binding *b, const float *values, uint64_t n
     switch (b->format) {
     case TG_F32: memcpy(ret, values, 4 * n); break;
     case TG_F16: num_f16_from_f32_n(n, values, (uint16_t *)ret); break;
+    case TG_U32:
+        for (uint64_t i = 0; i < n; i++) {
+            const uint32_t v = values[i] >= 0 && values[i] < 0x1p32f ? (uint32_t)values[i] : UINT32_MAX;
+            memcpy(ret + 4 * i, &v, 4);
+        }
+        break;
     default:
         for (uint64_t i = 0; i < n; i++)
             ret[i] = num_f8_from_f32(values[i], b->format == TG_F8_F143 ? NUM_F143 : NUM_F152,

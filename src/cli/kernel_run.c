@@ -181,6 +181,19 @@ static void run_adjust(struct kernel_run *run) {
     }
 }
 
+/* Columns from `valid` on are zero. */
+static void run_clear_padding(struct kernel_run *run) {
+    const uint32_t *p = run->spec.p;
+    const bool norm = run->spec.kernel == KERNEL_NORM_VALID_F16;
+    if (!norm && run->spec.kernel != KERNEL_RMS_VALID_F16) return;
+    for (uint32_t c = p[2]; c < p[1]; c++) {
+        uint16_t *x = (uint16_t *)(void *)sram_at(run->sram, 0, run->address[1]);
+        for (uint32_t r = 0; r < p[0]; r++) x[(c / 16 * p[0] + r) * 16 + c % 16] = 0;
+        for (uint32_t i = 2; i < 3u + norm; i++)
+            ((uint16_t *)(void *)sram_at(run->sram, 0, run->address[i]))[c] = 0;
+    }
+}
+
 static bool run_aliases_input(const struct kernel_run *run, uint32_t i) {
     for (uint32_t j = 0; j < run->needs.n_operands; j++)
         if (j != i && run->address[j] == run->address[i] && run->needs.operand[j].bytes &&
@@ -195,6 +208,7 @@ static void run_prepare(struct kernel_run *run) {
         if (o->access & KERNEL_READ) run_fill(run, i);
     }
     run_adjust(run);
+    run_clear_padding(run);
     for (uint32_t i = 0; i < run->needs.n_operands; i++) {
         const struct kernel_operand *o = &run->needs.operand[i];
         if (!(o->access & KERNEL_READ) && !run_aliases_input(run, i))

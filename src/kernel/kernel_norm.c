@@ -223,3 +223,58 @@ static uint64_t rms_cycles(const struct kernel_spec *spec, uint32_t lane) {
 
 const struct kernel_family kernel_family_RMS_F16 = {
     .describe = rms_describe, .cycles = rms_cycles, .scalars = norm_scalars};
+
+/* --- The same with padded rows (device/norm_valid.S): rows, columns, valid, epsilon. --- */
+
+enum {
+    NORM_VALID_SETUP = 37,
+    NORM_VALID_ROW = 53,
+    NORM_VALID_IDLE = 24,
+    RMS_VALID_SETUP = 28,
+    RMS_VALID_ROW = 27,
+    RMS_VALID_IDLE = 17,
+};
+
+static bool valid_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                           GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 1000, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 16, 1 << 14, 16, error)) return false;
+    if (!kernel_check_param(spec, 2, spec->p[1] - 15, spec->p[1], 1, error)) return false;
+    if (spec->p[3] == 0 || spec->p[3] >= 0x7f800)
+        return kernel_refuse(spec, 3, "epsilon", "the upper 20 bits of a positive finite float", error);
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    const uint32_t vectors = spec->kernel == KERNEL_NORM_VALID_F16 ? 2 : 1;
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    for (uint32_t i = 0; i < vectors; i++)
+        kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                           KERNEL_F16);
+    ret->alias[0] = 1 << 1;
+    ret->useful_work = (1 + vectors) * n;
+    return true;
+}
+
+static uint64_t valid_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t panels = spec->p[1] / 16;
+    const bool rms = spec->kernel == KERNEL_RMS_VALID_F16;
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        if (rms) slots[w] = rows ? RMS_VALID_SETUP + rows * (RMS_VALID_ROW + 34 * panels) : RMS_VALID_IDLE;
+        else slots[w] = rows ? NORM_VALID_SETUP + rows * (NORM_VALID_ROW + 36 * panels) : NORM_VALID_IDLE;
+    }
+    return kernel_time_single(lane, rms ? 7 : 8, slots);
+}
+
+static uint32_t valid_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = spec->p[1] / 16;
+    ret[2] = spec->p[2];
+    ret[3] = spec->p[3];
+    return 4;
+}
+
+const struct kernel_family kernel_family_NORM_VALID_F16 = {
+    .describe = valid_describe, .cycles = valid_cycles, .scalars = valid_scalars};
+const struct kernel_family kernel_family_RMS_VALID_F16 = {
+    .describe = valid_describe, .cycles = valid_cycles, .scalars = valid_scalars};

@@ -52,10 +52,16 @@ static bool may_take_over(const struct lower *l, const struct program_op *op, ui
                           const uint32_t *last) {
     if (op->kind != PROGRAM_COMPUTE || op->n_inputs == 0) return false;
     const struct program_value *in = lower_value(l, op->inputs[0]);
+    static const bool IN_PLACE[PROGRAM_N_KERNELS] = {
+        [PROGRAM_KERNEL_GELU] = true,       [PROGRAM_KERNEL_GELU_ERF] = true,
+        [PROGRAM_KERNEL_ADD] = true,        [PROGRAM_KERNEL_MUL] = true,
+        [PROGRAM_KERNEL_LAYER_NORM] = true, [PROGRAM_KERNEL_RMS_NORM] = true,
+        [PROGRAM_KERNEL_SOFTMAX] = true,    [PROGRAM_KERNEL_SOFTMAX_CAUSAL] = true,
+        [PROGRAM_KERNEL_NORMALISE] = true,  [PROGRAM_KERNEL_ROUND_F143] = true,
+        [PROGRAM_KERNEL_ROUND_F152] = true};
     const bool kernel =
         op->compute == PROGRAM_KERNEL &&
-        (op->kernel == PROGRAM_KERNEL_GELU || op->kernel == PROGRAM_KERNEL_LAYER_NORM ||
-         op->kernel == PROGRAM_KERNEL_NORMALISE ||
+        (IN_PLACE[op->kernel] ||
          (op->kernel == PROGRAM_KERNEL_EXPONENTIAL &&
           lower_value(l, op->output)->layout.format == PROGRAM_F16));
     const bool epilogue = op->compute == PROGRAM_SUM && in->layout.count[PROGRAM_PARTIAL] == 1;
@@ -199,10 +205,22 @@ static bool emit_clears(struct lower *l) {
     return true;
 }
 
+static bool emit_moves(struct lower *l) {
+    for (uint32_t i = 0; i < l->after->len; i++) {
+        const struct lower_move *m = &g_array_index(l->after, struct lower_move, i);
+        const struct tg_ref operands[] = {m->to, m->from};
+        if (!tg_call(&l->b, m->tile, &m->spec, operands, l->error)) return false;
+    }
+    g_array_set_size(l->after, 0);
+    tg_close_compute(&l->b, l->phase_operation, tg_name(&l->b, "unpack"));
+    return true;
+}
+
 bool lower_phase_close(struct lower *l) {
     if (!l->phase_open) return true;
     if (!emit_clears(l) || !lower_local_copies(l)) return false;
     tg_close_exchange(&l->b, l->phase_first, l->phase_operation, l->phase_reason);
+    if (!emit_moves(l)) return false;
     l->phase_open = false;
     for (uint32_t i = 0; i < l->phase_values->len; i++)
         l->made_step[g_array_index(l->phase_values, uint32_t, i)] = l->b.steps->len - 1;
@@ -286,35 +304,21 @@ static bool lower_product(struct lower *l, const struct program_op *op) {
     return true;
 }
 
-static bool gelu_shard(struct lower *l, const struct program_op *op, uint32_t number,
-                       const struct program_shard *s) {
-    const struct kernel_spec spec = {KERNEL_GELU_F16, {s->bytes / 2}};
-    const struct tg_ref operands[] = {{l->alloc_of[op->output][number], 0},
-                                      {l->alloc_of[op->inputs[0]][number], 0}};
-    return tg_call(&l->b, s->tile, &spec, operands, l->error);
-}
-
-/* Whole rows in AMP_LEFT; scale and bias are one row with a replica on every tile. */
-static bool norm_shard(struct lower *l, const struct program_op *op, uint32_t number,
-                       const struct program_shard *s) {
-    struct tg_ref operands[4] = {{l->alloc_of[op->output][number], 0},
-                                 {l->alloc_of[op->inputs[0]][number], 0}};
-    for (uint32_t i = 1; i < 3; i++) {
-        uint32_t index[PROGRAM_N_AXES] = {0};
-        const uint32_t shard = lower_shard_on_tile(l, op->inputs[i], index, s->tile);
-        BUG_ON(shard == PROGRAM_NONE);
-        operands[1 + i] = (struct tg_ref){l->alloc_of[op->inputs[i]][shard], 0};
-    }
-    const struct kernel_spec spec = {KERNEL_NORM_F16,
-                                     {s->extent[0] * s->extent[1], s->extent[2], 1}};
-    return tg_call(&l->b, s->tile, &spec, operands, l->error);
-}
-
 static bool lower_kernel(struct lower *l, const struct program_op *op) {
     static bool (*const SHARDS[PROGRAM_N_KERNELS])(struct lower *, const struct program_op *,
                                                    uint32_t, const struct program_shard *) = {
-        [PROGRAM_KERNEL_GELU] = gelu_shard,
-        [PROGRAM_KERNEL_LAYER_NORM] = norm_shard,
+        [PROGRAM_KERNEL_GELU] = lower_point,
+        [PROGRAM_KERNEL_GELU_ERF] = lower_point,
+        [PROGRAM_KERNEL_ADD] = lower_point,
+        [PROGRAM_KERNEL_MUL] = lower_point,
+        [PROGRAM_KERNEL_ROUND_F143] = lower_round,
+        [PROGRAM_KERNEL_ROUND_F152] = lower_round,
+        [PROGRAM_KERNEL_LAYER_NORM] = lower_norm,
+        [PROGRAM_KERNEL_RMS_NORM] = lower_norm,
+        [PROGRAM_KERNEL_SOFTMAX] = lower_softmax,
+        [PROGRAM_KERNEL_SOFTMAX_CAUSAL] = lower_softmax,
+        [PROGRAM_KERNEL_GATHER] = lower_gather,
+        [PROGRAM_KERNEL_PACK] = lower_pack,
         [PROGRAM_KERNEL_ROW_MAX] = lower_row_max,
         [PROGRAM_KERNEL_EXPONENTIAL] = lower_exponential,
         [PROGRAM_KERNEL_NORMALISE] = lower_normalise,
@@ -439,6 +443,7 @@ bool lower_program(const struct program *p, const struct lower_options *options,
     l.phase_read = arena_new_array(l.scratch, bool, p->n_values + 1);
     l.local = g_array_new(FALSE, FALSE, sizeof(struct lower_span));
     l.clear = g_array_new(FALSE, FALSE, sizeof(struct lower_span));
+    l.after = g_array_new(FALSE, FALSE, sizeof(struct lower_move));
     allocate_all(&l);
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->n_main; i++) ok = lower_op(&l, &p->ops[p->main[i]]);
@@ -447,6 +452,7 @@ bool lower_program(const struct program *p, const struct lower_options *options,
     g_array_free(l.phase_values, TRUE);
     g_array_free(l.local, TRUE);
     g_array_free(l.clear, TRUE);
+    g_array_free(l.after, TRUE);
     tg_builder_clear(&l.b);
     arena_free(l.scratch);
     return ok;

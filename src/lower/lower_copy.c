@@ -5,19 +5,17 @@
  * source holds are cleared before the phase.
  *
  * Cost: one step per 32-byte row of every distinct destination shard, whatever the number of
- * replicas. Runs that are not whole words need a packing kernel and are refused. */
+ * replicas; one per element of a view. Runs that are not whole words arrive with the words around
+ * them and are moved by halves behind the phase (lower_pack.c); single bytes are refused. */
 #include "lower/lower_internal.h"
 #include "target/target.h"
 
-enum { HOLE = 0xffffffffu, FILLER = 0xfffffffeu };
-struct run {
-    uint32_t shard;           /* of the source, replica 0; or HOLE, FILLER */
-    uint32_t from, to, bytes; /* offsets in source and destination shard */
-};
+enum { HOLE = LOWER_HOLE, FILLER = LOWER_FILLER };
 
 struct walk {
     const struct program_value *d, *s;
     const struct program_map *map;
+    const struct program_view *view; /* NULL: by the map */
     struct program_shard ds, ss;     /* ss: cached source part */
     bool ss_valid, identity, filled; /* filled: the last column comes from the filler */
     struct program_digit dd[PROGRAM_MAX_DIGITS], sd[PROGRAM_MAX_DIGITS];
@@ -98,9 +96,9 @@ static void find_part(struct walk *w, const uint32_t y[3]) {
     w->ss_valid = true;
 }
 
-static void add_run(struct walk *w, struct run r) {
+static void add_run(struct walk *w, struct lower_run r) {
     if (w->runs->len) {
-        struct run *last = &g_array_index(w->runs, struct run, w->runs->len - 1);
+        struct lower_run *last = &g_array_index(w->runs, struct lower_run, w->runs->len - 1);
         if (last->shard == r.shard && last->to + last->bytes == r.to &&
             (r.shard == HOLE || last->from + last->bytes == r.from)) {
             last->bytes += r.bytes;
@@ -110,9 +108,31 @@ static void add_run(struct walk *w, struct run r) {
     g_array_append_val(w->runs, r);
 }
 
+/* The source shard and offset of the element at `at` in the cached part; *n elements in a row are
+ * cut to its window. */
+static void place_run(const struct walk *w, const uint32_t at[3], uint32_t *n, struct lower_run *r) {
+    const uint32_t offset = program_offset(&w->s->layout, &w->ss, at);
+    const struct program_layout *sl = &w->s->layout;
+    uint32_t index[PROGRAM_N_AXES] = {w->ss.index[0], w->ss.index[1], w->ss.index[2]};
+    if (sl->window_rows) { /* the cached shard is the window */
+        index[PROGRAM_WINDOW] = w->ss.index[PROGRAM_WINDOW];
+        r->shard = program_shard_number(w->s, index);
+        r->from = offset;
+        return;
+    }
+    const uint32_t windows = sl->count[PROGRAM_WINDOW];
+    const uint32_t i = program_part_of(w->ss.part_bytes, sl->window_grain, windows, offset);
+    index[PROGRAM_WINDOW] = i;
+    const uint32_t start = program_part_start(w->ss.part_bytes, sl->window_grain, windows, i);
+    const uint32_t end = program_part_start(w->ss.part_bytes, sl->window_grain, windows, i + 1);
+    *n = MIN(*n, (end - offset) / w->element);
+    r->shard = program_shard_number(w->s, index);
+    r->from = offset - start;
+}
+
 /* Source of the elements at destination coordinate x: the run's length in elements is cut to what
  * is contiguous in the source. False: a hole. */
-static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct run *r) {
+static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct lower_run *r) {
     const uint32_t d_axis = w->dd[w->n_dd - 1].axis, inner = w->map->inner[d_axis], rest = *n;
     uint32_t extent[3], y[3];
     extents_of(w->d, extent);
@@ -147,23 +167,7 @@ static bool locate(struct walk *w, const uint32_t x[3], uint32_t *n, struct run 
             *n = MIN(rest, MIN(last->extent - at[run_axis] % last->extent,
                                w->ss.extent[run_axis] - at[run_axis]));
     }
-    const uint32_t offset = program_offset(&w->s->layout, &w->ss, at);
-    const struct program_layout *sl = &w->s->layout;
-    uint32_t index[PROGRAM_N_AXES] = {w->ss.index[0], w->ss.index[1], w->ss.index[2]};
-    if (sl->window_rows) { /* the cached shard is the window */
-        index[PROGRAM_WINDOW] = w->ss.index[PROGRAM_WINDOW];
-        r->shard = program_shard_number(w->s, index);
-        r->from = offset;
-        return true;
-    }
-    const uint32_t windows = sl->count[PROGRAM_WINDOW];
-    const uint32_t i = program_part_of(w->ss.part_bytes, sl->window_grain, windows, offset);
-    index[PROGRAM_WINDOW] = i;
-    const uint32_t start = program_part_start(w->ss.part_bytes, sl->window_grain, windows, i);
-    const uint32_t end = program_part_start(w->ss.part_bytes, sl->window_grain, windows, i + 1);
-    *n = MIN(*n, (end - offset) / w->element);
-    r->shard = program_shard_number(w->s, index);
-    r->from = offset - start;
+    place_run(w, at, n, r);
     return true;
 }
 
@@ -173,12 +177,56 @@ static void walk_shard(struct walk *w) {
         uint32_t x[3], n;
         decode(w, byte, x, &n);
         n = MIN(n, (end - byte) / w->element);
-        struct run r = {.to = byte - w->ds.window};
+        struct lower_run r = {.to = byte - w->ds.window};
         if (w->filled && x[2] == w->d->cols - 1) r.shard = FILLER;
         else if (!locate(w, x, &n, &r)) r.shard = HOLE, r.from = 0;
         r.bytes = n * w->element;
         add_run(w, r);
         byte += r.bytes;
+    }
+}
+
+/* Number of the source element behind destination coordinate x; false: the cut leaves it out. */
+static bool view_number(const struct walk *w, const uint32_t x[3], uint32_t *ret) {
+    const struct program_view *v = w->view;
+    uint32_t number = (x[0] * w->d->rows + x[1]) * w->d->cols + x[2], from = v->offset;
+    for (uint32_t i = v->n; i-- > 0;) {
+        uint32_t digit = number % v->extent[i];
+        number /= v->extent[i];
+        if (v->cut_end && i == v->cut) {
+            if (digit < v->cut_from || digit >= v->cut_end) return false;
+            digit -= v->cut_from;
+        }
+        from += digit * v->step[i];
+    }
+    *ret = from;
+    return true;
+}
+
+/* The run of one element. */
+static bool view_locate(struct walk *w, const uint32_t x[3], struct lower_run *r) {
+    uint32_t number, n = 1;
+    for (uint32_t a = 0; a < 3; a++)
+        if (x[a] >= w->ds.end[a]) return false;
+    if (!view_number(w, x, &number)) return false;
+    const uint32_t y[3] = {number / w->s->cols / w->s->rows, number / w->s->cols % w->s->rows,
+                           number % w->s->cols};
+    find_part(w, y);
+    const uint32_t at[3] = {y[0] - w->ss.start[0], y[1] - w->ss.start[1], y[2] - w->ss.start[2]};
+    place_run(w, at, &n, r);
+    return true;
+}
+
+static void walk_view(struct walk *w) {
+    const uint32_t end = w->ds.window + w->ds.bytes, axis = w->dd[w->n_dd - 1].axis;
+    for (uint32_t byte = w->ds.window; byte < end;) {
+        uint32_t x[3], n;
+        decode(w, byte, x, &n);
+        for (; n > 0 && byte < end; n--, byte += w->element, x[axis]++) {
+            struct lower_run r = {.to = byte - w->ds.window, .bytes = w->element};
+            if (!view_locate(w, x, &r)) r.shard = HOLE, r.from = 0;
+            add_run(w, r);
+        }
     }
 }
 
@@ -214,27 +262,27 @@ void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_r
     }
 }
 
+/* Words that are no pairs go to their own tile over the exchange. */
 static bool local_copy(struct delivery *v, struct tg_ref from, struct tg_ref to, uint32_t bytes) {
     if (same_place(v->l, from, to)) return true;
     if (from.offset % 8 || to.offset % 8 || bytes % 8) {
-        diag_set(v->l->error, LOWER_NEEDS_PACKER, v->op->operation, bytes);
-        return false;
+        tg_separate(&v->l->b, from.alloc, to.alloc);
+        lower_send(v->l, from, bytes, &to, 1);
+        return true;
     }
     const struct lower_span span = {tile_of(v->l, to.alloc), bytes, to, from};
     g_array_append_val(v->l->local, span);
     return true;
 }
 
-/* The source replica on the recipient's tile, or `fallback`. */
-static uint32_t source_for(const struct delivery *v, uint32_t shard, uint32_t tile,
-                           uint32_t fallback) {
-    const uint32_t n = v->l->p->values[v->s].layout.count[PROGRAM_REPLICA];
+uint32_t lower_source_near(const struct lower *l, uint32_t value, uint32_t shard, uint32_t tile) {
+    const uint32_t n = l->p->values[value].layout.count[PROGRAM_REPLICA];
     for (uint32_t i = 0; i < n; i++)
-        if (tile_of(v->l, v->l->alloc_of[v->s][shard + i]) == tile) return i;
-    return fallback;
+        if (tile_of(l, l->alloc_of[value][shard + i]) == tile) return i;
+    return TG_NONE;
 }
 
-static bool deliver(struct delivery *v, const struct run *r) {
+static bool deliver(struct delivery *v, const struct lower_run *r) {
     struct lower *l = v->l;
     const uint32_t n_d = l->p->values[v->d].layout.count[PROGRAM_REPLICA];
     const uint32_t n_s = l->p->values[v->s].layout.count[PROGRAM_REPLICA];
@@ -245,7 +293,7 @@ static bool deliver(struct delivery *v, const struct run *r) {
     for (uint32_t i = 0; i < n_d; i++) {
         const struct tg_ref to = {l->alloc_of[v->d][v->d_shard + i], r->to};
         const uint32_t tile = tile_of(l, to.alloc);
-        const uint32_t k = source_for(v, r->shard, tile, TG_NONE);
+        const uint32_t k = lower_source_near(l, v->s, r->shard, tile);
         if (k == TG_NONE) {
             v->remote[n++] = to;
             continue;
@@ -262,16 +310,12 @@ static bool deliver(struct delivery *v, const struct run *r) {
         if (l->options.separate_loopback) tg_separate(&l->b, from.alloc, to.alloc);
     }
     if (n == 0) return true;
-    if (r->from % 4 || r->to % 4 || r->bytes % 4) {
-        diag_set(l->error, LOWER_NEEDS_PACKER, v->op->operation, r->bytes);
-        return false;
-    }
     lower_send(l, from, r->bytes, v->remote, n);
     return true;
 }
 
 /* A run of the filler: from the tile of the first replica to all. */
-static bool deliver_filler(struct delivery *v, const struct run *r, uint32_t filler) {
+static bool deliver_filler(struct delivery *v, const struct lower_run *r, uint32_t filler) {
     struct lower *l = v->l;
     const uint32_t n = l->p->values[v->d].layout.count[PROGRAM_REPLICA];
     const uint32_t *to = &l->alloc_of[v->d][v->d_shard];
@@ -295,7 +339,7 @@ static void clear_holes(struct delivery *v, const GArray *runs) {
     const uint32_t n = l->p->values[v->d].layout.count[PROGRAM_REPLICA];
     uint32_t start = 0, end = 0;
     for (uint32_t k = 0; k <= runs->len; k++) {
-        const struct run *r = k < runs->len ? &g_array_index(runs, struct run, k) : NULL;
+        const struct lower_run *r = k < runs->len ? &g_array_index(runs, struct lower_run, k) : NULL;
         if (r && r->shard != HOLE) continue;
         if (r && end > 0 && r->to < end + GAP_BYTES) {
             end = align_up_u32(r->to + r->bytes, 8);
@@ -312,6 +356,29 @@ static void clear_holes(struct delivery *v, const GArray *runs) {
     }
 }
 
+static bool is_odd(const struct lower_run *r) {
+    return r->from % 4 || r->to % 4 || r->bytes % 4;
+}
+
+/* All runs of the shard that w stands on. */
+static bool deliver_all(struct delivery *v, const struct walk *w) {
+    enum { LONG_BYTES = 32 }; /* goes by itself even when others are packed */
+    struct lower_run *runs = (struct lower_run *)w->runs->data;
+    const uint32_t n = w->runs->len;
+    uint32_t n_packed = 0;
+    bool odd = false, ok = true;
+    for (uint32_t k = 0; k < n; k++)
+        odd = odd || (runs[k].shard != HOLE && runs[k].shard != FILLER && is_odd(&runs[k]));
+    for (uint32_t k = 0; ok && k < n; k++) {
+        const struct lower_run *r = &runs[k];
+        if (r->shard == HOLE) continue;
+        if (r->shard == FILLER) ok = deliver_filler(v, r, v->op->inputs[1]);
+        else if (odd && (is_odd(r) || r->bytes < LONG_BYTES)) runs[n_packed++] = *r;
+        else ok = deliver(v, r);
+    }
+    return ok && (n_packed == 0 || lower_pack_runs(v->l, v->op, v->d_shard, runs, n_packed));
+}
+
 bool lower_copy(struct lower *l, const struct program_op *op) {
     const struct program_value *d = lower_value(l, op->output), *s = lower_value(l, op->inputs[0]);
     if (d->layout.format != s->layout.format) {
@@ -323,10 +390,11 @@ bool lower_copy(struct lower *l, const struct program_op *op) {
     struct walk w = {.d = d,
                      .s = s,
                      .map = &op->map,
+                     .view = op->view.n ? &op->view : NULL,
                      .identity = map_is_identity(&op->map, d),
                      .filled = op->n_inputs == 2,
                      .element = program_format_bytes(d->layout.format),
-                     .runs = g_array_new(FALSE, FALSE, sizeof(struct run))};
+                     .runs = g_array_new(FALSE, FALSE, sizeof(struct lower_run))};
     w.identity = w.identity && d->batch == s->batch && d->rows == s->rows && d->cols == s->cols;
     const uint32_t n_replicas = d->layout.count[PROGRAM_REPLICA], n = program_n_shards(d);
     struct delivery v = {.l = l,
@@ -339,15 +407,11 @@ bool lower_copy(struct lower *l, const struct program_op *op) {
         program_shard_at(d, i, &w.ds);
         w.n_dd = program_digits(&d->layout, &w.ds, w.dd);
         g_array_set_size(w.runs, 0);
-        walk_shard(&w);
+        if (w.view) walk_view(&w);
+        else walk_shard(&w);
         v.d_shard = i;
-        clear_holes(&v, w.runs);
-        for (uint32_t k = 0; ok && k < w.runs->len; k++) {
-            const struct run *r = &g_array_index(w.runs, struct run, k);
-            if (r->shard == HOLE) continue;
-            if (r->shard == FILLER) ok = deliver_filler(&v, r, op->inputs[1]);
-            else ok = deliver(&v, r);
-        }
+        if (!op->more) clear_holes(&v, w.runs);
+        ok = deliver_all(&v, &w);
     }
     g_array_free(w.runs, TRUE);
     g_free(v.remote);

@@ -22,6 +22,19 @@ struct lower {
     bool phase_open;
     uint32_t phase_operation, phase_reason;
     GArray *local, *clear; /* struct lower_span: local copies and fills before the phase */
+    GArray *after;         /* struct lower_move: copies of halves behind the phase */
+};
+/* One call of COPY_U16. */
+struct lower_move {
+    uint32_t tile;
+    struct kernel_spec spec;
+    struct tg_ref to, from;
+};
+/* A stretch of a destination shard that is contiguous in its source. */
+enum { LOWER_HOLE = 0xffffffffu, LOWER_FILLER = 0xfffffffeu };
+struct lower_run {
+    uint32_t shard;           /* of the source, replica 0; or one of the above */
+    uint32_t from, to, bytes; /* offsets in source and destination shard */
 };
 struct lower_span {
     uint32_t tile, bytes;
@@ -48,6 +61,11 @@ void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_r
 bool lower_copy(struct lower *l, const struct program_op *op);
 /* Calls for all of l->local, which it empties. */
 bool lower_local_copies(struct lower *l);
+/* Runs that are not whole words, to shard `d_shard` (replica 0) of op's output and its replicas. */
+bool lower_pack_runs(struct lower *l, const struct program_op *op, uint32_t d_shard,
+                     const struct lower_run *runs, uint32_t n);
+/* Replica of the source's shard on the tile, or TG_NONE. */
+uint32_t lower_source_near(const struct lower *l, uint32_t value, uint32_t shard, uint32_t tile);
 /* Calls of one shard of the output, one per batch index. */
 bool lower_row_max(struct lower *l, const struct program_op *op, uint32_t number,
                    const struct program_shard *s);
@@ -56,6 +74,18 @@ bool lower_exponential(struct lower *l, const struct program_op *op, uint32_t nu
 bool lower_normalise(struct lower *l, const struct program_op *op, uint32_t number,
                      const struct program_shard *s);
 bool lower_ones(struct lower *l, const struct program_op *op, uint32_t number,
+                const struct program_shard *s);
+bool lower_point(struct lower *l, const struct program_op *op, uint32_t number,
+                 const struct program_shard *s);
+bool lower_round(struct lower *l, const struct program_op *op, uint32_t number,
+                 const struct program_shard *s);
+bool lower_norm(struct lower *l, const struct program_op *op, uint32_t number,
+                const struct program_shard *s);
+bool lower_softmax(struct lower *l, const struct program_op *op, uint32_t number,
+                   const struct program_shard *s);
+bool lower_gather(struct lower *l, const struct program_op *op, uint32_t number,
+                  const struct program_shard *s);
+bool lower_pack(struct lower *l, const struct program_op *op, uint32_t number,
                 const struct program_shard *s);
 bool lower_sum(struct lower *l, const struct program_op *op);
 /* Bindings of all inputs, parameters and outputs. */

@@ -108,7 +108,7 @@ struct tg_slice {
 };
 
 enum tg_binding_kind { TG_BIND_INPUT, TG_BIND_OUTPUT, TG_BIND_PARAMETER, TG_BIND_RESULT };
-enum tg_format { TG_F16, TG_F32, TG_F8_F143, TG_F8_F152 };
+enum tg_format { TG_F16, TG_F32, TG_F8_F143, TG_F8_F152, TG_U32 /* whole numbers: indices */ };
 
 struct tg_binding {
     const char *name;

@@ -30,6 +30,7 @@ num_kernel_twin num_kernel_row_max, num_kernel_exp_panels, num_kernel_normalise_
 num_kernel_twin num_kernel_merge_panels;
 num_kernel_twin num_kernel_copy, num_kernel_fill, num_kernel_copy_strided, num_kernel_pack_right;
 num_kernel_twin num_kernel_max_partials, num_kernel_gather_rows, num_kernel_finite_check;
+num_kernel_twin num_kernel_norm_valid_f16, num_kernel_rms_valid_f16;
 num_kernel_twin num_kernel_rms_f16, num_kernel_fill_f16, num_kernel_copy_u16;
 
 /* One quad or element of the tanh form with a clamped polynomial, as gelu_f16 rounds it. */

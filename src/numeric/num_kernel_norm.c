@@ -2,6 +2,7 @@
 #include "numeric/num_kernel.h"
 
 #include <math.h>
+#include <string.h>
 
 static float f32_add(float a, float b) {
     return num_f32_round((double)a + b);
@@ -26,8 +27,9 @@ static float norm_collect(const float lane[8]) {
     return f32_add(even, odd);
 }
 
-static void norm_moments(const struct norm_row *r, float inverse_n, float *ret_mean,
-                         float *ret_variance) {
+/* The last `pads` columns are zeros that do not count. */
+static void norm_moments_valid(const struct norm_row *r, float inverse_n, uint32_t pads,
+                               float *ret_mean, float *ret_variance) {
     float lane[8] = {0};
     for (uint32_t e = 0; e < 16 * r->panels; e++)
         lane[e % 8] = f32_add(lane[e % 8], num_f16_to_f32(r->in[e / 16 * r->step + e % 16]));
@@ -38,15 +40,25 @@ static void norm_moments(const struct norm_row *r, float inverse_n, float *ret_m
         const double d = num_f16_to_f32(num_h_sub(centre, r->in[e / 16 * r->step + e % 16]));
         square[e % 8] = num_f32_round((double)square[e % 8] + d * d);
     }
-    const float shift = f32_sub(mean, num_f16_to_f32(centre));
-    const float variance = f32_sub(f32_mul(norm_collect(square), inverse_n), f32_mul(shift, shift));
+    const float half = num_f16_to_f32(centre), shift = f32_sub(mean, half);
+    float sum = norm_collect(square);
+    if (pads) sum = f32_sub(sum, f32_mul(f32_mul(half, half), (float)pads));
+    const float variance = f32_sub(f32_mul(sum, inverse_n), f32_mul(shift, shift));
     *ret_mean = mean;
     *ret_variance = variance > 0 ? variance : 0;
 }
 
+static void norm_moments(const struct norm_row *r, float inverse_n, float *ret_mean,
+                         float *ret_variance) {
+    norm_moments_valid(r, inverse_n, 0, ret_mean, ret_variance);
+}
+
+static const float EPSILON = 1e-6f;
+
+/* variance: with epsilon added. */
 static void norm_apply(const struct norm_row *r, float mean, float variance, const uint16_t *gamma,
                        const uint16_t *beta, uint16_t *out) {
-    const float inverse = num_f32_round(1 / sqrt((double)f32_add(variance, 1e-6f)));
+    const float inverse = num_f32_round(1 / sqrt((double)variance));
     const float offset = f32_sub(0, f32_mul(mean, inverse));
     for (uint32_t e = 0; e < 16 * r->panels; e++) {
         const size_t at = e / 16 * r->step + e % 16;
@@ -86,7 +98,7 @@ void num_kernel_norm_f16(const uint32_t *p, void *const *op) {
         float mean, variance;
         if (rows < 4 && panels >= 6) norm_moments_split(&r, &mean, &variance);
         else norm_moments(&r, num_f32_round(1 / (double)(float)(16 * panels)), &mean, &variance);
-        norm_apply(&r, mean, variance, op[2], op[3], (uint16_t *)op[0] + at);
+        norm_apply(&r, mean, f32_add(variance, EPSILON), op[2], op[3], (uint16_t *)op[0] + at);
     }
 }
 
@@ -118,27 +130,61 @@ void num_kernel_apply_moments_f16(const uint32_t *p, void *const *op) {
         const size_t at = (size_t)i * (p[2] ? 16 : p[1]);
         const struct norm_row r = {(const uint16_t *)op[1] + at, p[1] / 16,
                                    p[2] ? 16 * (size_t)rows : 16};
-        norm_apply(&r, mean, variance, op[3], op[4], (uint16_t *)op[0] + at);
+        norm_apply(&r, mean, f32_add(variance, EPSILON), op[3], op[4], (uint16_t *)op[0] + at);
     }
 }
 
-void num_kernel_rms_f16(const uint32_t *p, void *const *op) {
-    const uint32_t rows = p[0], n = p[1];
+struct rms {
+    uint32_t rows, n, valid;
+    size_t row, step; /* halves from row to row, from panel to panel */
+    float epsilon;
+};
+
+static void rms_rows(const struct rms *x, void *const *op) {
     const uint16_t *gamma = op[2];
-    const size_t step = p[2] ? 16 * (size_t)rows : 16;
-    for (uint32_t i = 0; i < rows; i++) {
-        const uint16_t *in = (const uint16_t *)op[1] + (size_t)i * (p[2] ? 16 : n);
-        uint16_t *out = (uint16_t *)op[0] + (size_t)i * (p[2] ? 16 : n);
+    const uint32_t n = x->n;
+    const size_t step = x->step;
+    for (uint32_t i = 0; i < x->rows; i++) {
+        const uint16_t *in = (const uint16_t *)op[1] + i * x->row;
+        uint16_t *out = (uint16_t *)op[0] + i * x->row;
         float lane[8] = {0};
         for (uint32_t e = 0; e < n; e++) {
-            const double x = num_f16_to_f32(in[e / 16 * step + e % 16]);
-            lane[e % 8] = num_f32_round((double)lane[e % 8] + x * x);
+            const double v = num_f16_to_f32(in[e / 16 * step + e % 16]);
+            lane[e % 8] = num_f32_round((double)lane[e % 8] + v * v);
         }
-        const float mean = f32_mul(norm_collect(lane), num_f32_round(1 / (double)(float)n));
-        const float inverse = num_f32_round(1 / sqrt((double)f32_add(mean, 1e-6f)));
+        const float mean = f32_mul(norm_collect(lane), num_f32_round(1 / (double)(float)x->valid));
+        const float inverse = num_f32_round(1 / sqrt((double)f32_add(mean, x->epsilon)));
         for (uint32_t e = 0; e < n; e++) {
             const size_t at = e / 16 * step + e % 16;
             out[at] = num_h_mul(num_h(f32_mul(inverse, num_f16_to_f32(in[at]))), gamma[e]);
         }
+    }
+}
+
+void num_kernel_rms_f16(const uint32_t *p, void *const *op) {
+    const struct rms x = {p[0], p[1], p[1], p[2] ? 16 : p[1], p[2] ? 16 * (size_t)p[0] : 16, EPSILON};
+    rms_rows(&x, op);
+}
+
+static float float_of(uint32_t upper) {
+    const uint32_t bits = upper << 12;
+    float v;
+    memcpy(&v, &bits, 4);
+    return v;
+}
+
+void num_kernel_rms_valid_f16(const uint32_t *p, void *const *op) {
+    const struct rms x = {p[0], p[1], p[2], 16, 16 * (size_t)p[0], float_of(p[3])};
+    rms_rows(&x, op);
+}
+
+void num_kernel_norm_valid_f16(const uint32_t *p, void *const *op) {
+    const uint32_t rows = p[0], panels = p[1] / 16;
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct norm_row r = {(const uint16_t *)op[1] + 16 * i, panels, 16 * (size_t)rows};
+        float mean, variance;
+        norm_moments_valid(&r, num_f32_round(1 / (double)(float)p[2]), p[1] - p[2], &mean, &variance);
+        norm_apply(&r, mean, f32_add(variance, float_of(p[3])), op[2], op[3],
+                   (uint16_t *)op[0] + 16 * i);
     }
 }

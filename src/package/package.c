@@ -21,12 +21,13 @@ void package_free(struct package *p) {
 }
 
 uint32_t package_format_bytes(uint32_t format) {
-    return format == TG_F32 ? 4 : format == TG_F16 ? 2 : 1;
+    return format == TG_F32 || format == TG_U32 ? 4 : format == TG_F16 ? 2 : 1;
 }
 
 const char *package_format_name(uint32_t format) {
     static const char *const name[] = {
-        [TG_F16] = "f16", [TG_F32] = "f32", [TG_F8_F143] = "f8f143", [TG_F8_F152] = "f8f152"};
+        [TG_F16] = "f16", [TG_F32] = "f32", [TG_F8_F143] = "f8f143", [TG_F8_F152] = "f8f152",
+        [TG_U32] = "u32"};
     return format < ARRAY_LEN(name) ? name[format] : "?";
 }
 
@@ -130,7 +131,7 @@ static char *check_binding(const struct package *p, const struct package_binding
     if (b->name == NULL || b->name[0] == 0) return g_strdup("a tensor has no name");
     if (find(p, b->name, b->kind == TG_BIND_RESULT) != b)
         return g_strdup_printf("two tensors are named '%s'", b->name);
-    if (b->kind > TG_BIND_RESULT || b->format > TG_F8_F152 || b->scale < -32 || b->scale > 31 ||
+    if (b->kind > TG_BIND_RESULT || b->format > TG_U32 || b->scale < -32 || b->scale > 31 ||
         b->n_dims > PACKAGE_MAX_DIMS)
         return g_strdup_printf("the description of tensor '%s'", b->name);
     uint64_t elements = 1;

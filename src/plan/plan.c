@@ -160,6 +160,7 @@ static void set_precision(const struct search *s, const struct graph *g, struct 
         if (v->layout.format == PROGRAM_F16) continue;
         const uint32_t t = graph_find_value(g, v->tensor.name);
         values[t] = (struct reference_format){GRAPH_F8_F143, v->layout.exponent};
+        if (v->layout.format == PROGRAM_U32) values[t] = (struct reference_format){GRAPH_F32, 0};
     }
     ret->precision = (struct reference_precision){g->n_ops, ops, values};
 }

@@ -39,7 +39,7 @@
 
 #define PROGRAM_NONE UINT32_MAX
 
-enum program_format { PROGRAM_F16, PROGRAM_F32, PROGRAM_F8_F143, PROGRAM_F8_F152 };
+enum program_format { PROGRAM_F16, PROGRAM_F32, PROGRAM_F8_F143, PROGRAM_F8_F152, PROGRAM_U32 };
 enum program_order {
     PROGRAM_ROW_MAJOR,
     PROGRAM_AMP_LEFT,
@@ -106,6 +106,17 @@ struct program_map {
 };
 struct program_map program_map_identity(void);
 
+/* The same by numbers: element (b, r, c) of a value has number (b * rows + r) * cols + c. The
+ * destination's number is split into digits of these extents, the last one fastest; the source's
+ * number is offset + sum of digit * step. With cut_end the copy covers only the destination
+ * elements whose digit `cut` lies in [cut_from, cut_end), counted from cut_from. */
+enum { PROGRAM_VIEW_DIGITS = 8 };
+struct program_view {
+    uint32_t n; /* digits; 0: the copy goes by its map */
+    uint32_t extent[PROGRAM_VIEW_DIGITS], step[PROGRAM_VIEW_DIGITS], offset;
+    uint32_t cut, cut_from, cut_end; /* cut_end 0: all elements */
+};
+
 enum program_op_kind { PROGRAM_COPY, PROGRAM_COMPUTE, PROGRAM_REPEAT };
 enum program_compute { PROGRAM_PRODUCT, PROGRAM_KERNEL, PROGRAM_SUM, PROGRAM_CAST };
 enum program_kernel {
@@ -135,6 +146,8 @@ struct program_op {
     uint32_t passes;        /* PRODUCT: over its rows; 1 = all at once */
     float real;             /* KERNEL: epsilon or scale */
     struct program_map map; /* COPY */
+    struct program_view view; /* COPY, in place of the map: n > 0 */
+    bool more;                /* COPY: to further elements of the output of an earlier copy */
     uint32_t repeat;        /* REPEAT: index into repeats */
 };
 

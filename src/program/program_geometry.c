@@ -4,7 +4,8 @@
 
 uint32_t program_format_bytes(uint32_t format) {
     static const uint8_t BYTES[] = {
-        [PROGRAM_F16] = 2, [PROGRAM_F32] = 4, [PROGRAM_F8_F143] = 1, [PROGRAM_F8_F152] = 1};
+        [PROGRAM_F16] = 2, [PROGRAM_F32] = 4, [PROGRAM_F8_F143] = 1, [PROGRAM_F8_F152] = 1,
+        [PROGRAM_U32] = 4};
     return BYTES[format];
 }
 

@@ -4,7 +4,7 @@
 
 #include "program/program.h"
 
-static const char *const PROGRAM_FORMAT_TEXT[] = {"f16", "f32", "f8_143", "f8_152"};
+static const char *const PROGRAM_FORMAT_TEXT[] = {"f16", "f32", "f8_143", "f8_152", "u32"};
 static const char *const PROGRAM_ORDER_TEXT[] = {"row_major", "amp_left", "amp_batched", "coeff",
                                                  "coeff_t"};
 static const char *const PROGRAM_MEMORY_TEXT[] = {"any", "standard", "interleaved"};

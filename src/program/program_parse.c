@@ -134,7 +134,7 @@ static bool parse_value(struct parser *s) {
     v.name = s->words[s->at++];
     if (g_hash_table_contains(s->names, v.name)) return fail(s, "a new name");
     uint32_t shape[3];
-    const bool ok = read_word(s, PROGRAM_FORMAT_TEXT, 4, &l->format) &&
+    const bool ok = read_word(s, PROGRAM_FORMAT_TEXT, ARRAY_LEN(PROGRAM_FORMAT_TEXT), &l->format) &&
                     read_word(s, PROGRAM_ORDER_TEXT, PROGRAM_N_ORDERS, &l->order) &&
                     read_word(s, PROGRAM_MEMORY_TEXT, 3, &l->memory) &&
                     read_u32s(s, "shape", shape, 3) && read_u32s(s, "parts", l->count, 3) &&
@@ -166,6 +166,16 @@ static bool read_map(struct parser *s, struct program_map *m) {
     return true;
 }
 
+static bool read_view(struct parser *s, struct program_view *v) {
+    if (!read_u32(s, &v->n)) return false;
+    if (v->n == 0 || v->n > PROGRAM_VIEW_DIGITS) return fail(s, "1 to 8 digits");
+    for (uint32_t i = 0; i < 2 * v->n; i++)
+        if (!read_u32(s, i < v->n ? &v->extent[i] : &v->step[i - v->n])) return false;
+    if (!read_u32(s, &v->offset)) return false;
+    if (!accept(s, "cut")) return true;
+    return read_u32(s, &v->cut) && read_u32(s, &v->cut_from) && read_u32(s, &v->cut_end);
+}
+
 static bool read_provenance(struct parser *s, struct program_op *op) {
     if (!expect(s, "for") || s->at >= s->n) return s->at < s->n ? false : fail(s, "an operation");
     op->operation = s->words[s->at++];
@@ -187,6 +197,10 @@ static bool read_op_options(struct parser *s, struct program_op *op) {
             s->at++;
         } else if (accept(s, "map")) {
             if (!read_map(s, &op->map)) return false;
+        } else if (accept(s, "view")) {
+            if (!read_view(s, &op->view)) return false;
+        } else if (accept(s, "more")) {
+            op->more = true;
         } else {
             return fail(s, "an option of the operation");
         }

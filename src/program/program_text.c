@@ -7,6 +7,7 @@
  *     [split ROWS COLS] [exponent E] [sequence N step S] [inside NAME]
  *     [input|parameter|output NAME shape N D.. offset O steps B R C]
  *   copy y = x for OP why REASON [map INNER3 OUTER9 INNER9 OFFSET3]
+ *     [view N EXTENT.. STEP.. OFFSET [cut DIGIT FROM END]] [more]
  *   product y = a, w for OP why REASON [passes P]
  *   kernel gelu y = x for OP why REASON [real R]
  *   sum y = x[, more] for OP why REASON [epilogue SET]
@@ -71,6 +72,15 @@ static void print_map(const struct program_map *m, GString *out) {
     for (uint32_t i = 0; i < 3; i++) g_string_append_printf(out, " %d", m->offset[i]);
 }
 
+static void print_view(const struct program_view *v, GString *out) {
+    if (v->n == 0) return;
+    g_string_append_printf(out, " view %u", v->n);
+    for (uint32_t i = 0; i < v->n; i++) g_string_append_printf(out, " %u", v->extent[i]);
+    for (uint32_t i = 0; i < v->n; i++) g_string_append_printf(out, " %u", v->step[i]);
+    g_string_append_printf(out, " %u", v->offset);
+    if (v->cut_end) g_string_append_printf(out, " cut %u %u %u", v->cut, v->cut_from, v->cut_end);
+}
+
 static void print_op(const struct program *p, const struct program_op *op, const char *indent,
                      GString *out) {
     g_string_append_printf(out, "%s%s", indent,
@@ -81,7 +91,11 @@ static void print_op(const struct program *p, const struct program_op *op, const
     for (uint32_t i = 0; i < op->n_inputs; i++)
         g_string_append_printf(out, "%s %s", i ? "," : "", p->values[op->inputs[i]].name);
     g_string_append_printf(out, " for %s why %s", op->operation, op->reason);
-    if (op->kind == PROGRAM_COPY) print_map(&op->map, out);
+    if (op->kind == PROGRAM_COPY) {
+        print_map(&op->map, out);
+        print_view(&op->view, out);
+        if (op->more) g_string_append(out, " more");
+    }
     if (op->passes > 1) g_string_append_printf(out, " passes %u", op->passes);
     if (op->epilogue) g_string_append_printf(out, " epilogue %u", op->epilogue);
     if (op->real != 0) {

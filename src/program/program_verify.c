@@ -52,7 +52,7 @@ static bool check_order(struct check *c, const struct program_value *v) {
 
 static bool check_layout(struct check *c, const struct program_value *v) {
     const struct program_layout *l = &v->layout;
-    if (l->format > PROGRAM_F8_F152 || l->order >= PROGRAM_N_ORDERS ||
+    if (l->format > PROGRAM_U32 || l->order >= PROGRAM_N_ORDERS ||
         l->memory > PROGRAM_INTERLEAVED)
         return bad_value(c, v, "format, order or memory class");
     if (!check_axes(c, v) || !check_order(c, v)) return false;
@@ -235,6 +235,40 @@ static bool check_row_max(struct check *c, const struct program_op *op,
     return true;
 }
 
+/* Words of indices on every tile of the output, the table's columns cut as the output's. */
+static bool check_gather(struct check *c, const struct program_op *op,
+                         const struct program_value *o, const struct program_value *table) {
+    const struct program_value *index = &c->p->values[op->inputs[1]];
+    if (index->layout.format != PROGRAM_U32 || index->layout.order != PROGRAM_ROW_MAJOR)
+        return bad_op(c, op, "indices are words in row_major");
+    if (o->layout.order != PROGRAM_AMP_LEFT || table->layout.order != PROGRAM_AMP_LEFT ||
+        !same_axis(o, PROGRAM_COLS, table, PROGRAM_COLS) || o->batch * table->batch != 1 ||
+        index->cols != o->rows || table->layout.count[PROGRAM_ROWS] != 1)
+        return bad_op(c, op, "table and output are amp_left with equal columns");
+    for (uint32_t i = 0; i < program_n_shards(o); i++) {
+        struct program_shard s;
+        program_shard_at(o, i, &s);
+        const uint32_t it[PROGRAM_N_AXES] = {0, 0, s.index[2]}, ii[PROGRAM_N_AXES] = {0, 0, s.index[1]};
+        if (!on_tile(table, it, s.tile) || !on_tile(index, ii, s.tile))
+            return bad_op(c, op, "an operand is not on the tile of its output");
+    }
+    return true;
+}
+
+/* The same boxes as coefficients, on the same tiles. */
+static bool check_pack(struct check *c, const struct program_op *op,
+                       const struct program_value *o, const struct program_value *x) {
+    struct program_layout want = x->layout;
+    want.order = PROGRAM_COEFF;
+    want.memory = o->layout.memory;
+    if (x->layout.order != PROGRAM_AMP_BATCHED || x->layout.format != PROGRAM_F16 ||
+        o->batch != x->batch || o->rows != x->rows || o->cols != x->cols ||
+        x->layout.count[PROGRAM_WINDOW] * x->layout.count[PROGRAM_PARTIAL] != 1 ||
+        memcmp(&want, &o->layout, sizeof want) != 0)
+        return bad_op(c, op, "input and output differ in more than amp_batched and coeff");
+    return true;
+}
+
 static bool check_kernel(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
     if (op->kernel == PROGRAM_KERNEL_ONES) {
@@ -252,6 +286,11 @@ static bool check_kernel(struct check *c, const struct program_op *op) {
     }
     if (op->kernel == PROGRAM_KERNEL_NORMALISE) return check_normalise(c, op, o, x);
     if (op->kernel == PROGRAM_KERNEL_ROW_MAX) return check_row_max(c, op, o, x);
+    if (op->kernel == PROGRAM_KERNEL_PACK) return check_pack(c, op, o, x);
+    if (op->kernel == PROGRAM_KERNEL_GATHER) return check_gather(c, op, o, x);
+    if (op->kernel == PROGRAM_KERNEL_ADD || op->kernel == PROGRAM_KERNEL_MUL)
+        if (op->n_inputs != 2 || !check_same_place(c, op, o, &c->p->values[op->inputs[1]]))
+            return bad_op(c, op, "two inputs in the layout of the output");
     return check_same_place(c, op, o, x);
 }
 
@@ -274,6 +313,28 @@ static bool check_cast(struct check *c, const struct program_op *op) {
     return true;
 }
 
+/* The digits cover the destination, and no number leaves the source. */
+static bool check_view(struct check *c, const struct program_op *op) {
+    const struct program_view *w = &op->view;
+    const struct program_value *o = &c->p->values[op->output], *x = &c->p->values[op->inputs[0]];
+    const uint64_t to = (uint64_t)o->batch * o->rows * o->cols;
+    const uint64_t from = (uint64_t)x->batch * x->rows * x->cols;
+    if (w->n > PROGRAM_VIEW_DIGITS) return bad_op(c, op, "a view has too many digits");
+    if (w->cut_end && (w->cut >= w->n || w->cut_from >= w->cut_end ||
+                       w->cut_end > w->extent[w->cut]))
+        return bad_op(c, op, "the cut of a view is not a range of one of its digits");
+    uint64_t all = 1, last = w->offset;
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->extent[i] == 0 || all > to) return bad_op(c, op, "the digits of a view are too many");
+        all *= w->extent[i];
+        const bool cut = w->cut_end && i == w->cut;
+        last += (uint64_t)((cut ? w->cut_end - w->cut_from : w->extent[i]) - 1) * w->step[i];
+    }
+    if (all != to) return bad_op(c, op, "the digits of a view are not its destination's elements");
+    if (last >= from) return bad_op(c, op, "a view leaves its source");
+    return true;
+}
+
 static bool check_copy(struct check *c, const struct program_op *op) {
     if (op->n_inputs != 1 && op->n_inputs != 2) return bad_op(c, op, "a copy has one input or two");
     const struct program_value *o = &c->p->values[op->output], *x = &c->p->values[op->inputs[0]];
@@ -281,6 +342,8 @@ static bool check_copy(struct check *c, const struct program_op *op) {
         return bad_op(c, op, "partials are not copied");
     for (uint32_t a = 0; a < 3; a++)
         if (op->map.inner[a] == 0) return bad_op(c, op, "an inner extent of the map is 0");
+    if (op->view.n && op->n_inputs != 1) return bad_op(c, op, "a view takes no filler");
+    if (op->view.n) return check_view(c, op);
     return true;
 }
 
@@ -290,7 +353,9 @@ static bool check_op(struct check *c, const struct program_op *op) {
     for (uint32_t i = 0; i < op->n_inputs; i++)
         if (op->inputs[i] >= c->p->n_values || !c->defined[op->inputs[i]])
             return bad_op(c, op, "an input is not defined before its use");
-    if (c->defined[op->output]) return bad_op(c, op, "its output is defined twice");
+    const bool more = op->kind == PROGRAM_COPY && op->more;
+    if (more && !c->defined[op->output]) return bad_op(c, op, "no copy began its output");
+    if (!more && c->defined[op->output]) return bad_op(c, op, "its output is defined twice");
     c->defined[op->output] = true;
     if (op->kind == PROGRAM_COPY) return check_copy(c, op);
     switch (op->compute) {
