@@ -1,13 +1,13 @@
 // gelu_f8: rows of halves to F143 or F152, out = round(GELU(in [+ bias]) * 2^-e).
 //
-// Entries    gelu_f8, bias_gelu_f8; gelu_f152, bias_gelu_f152
+// Entries    gelu_f8, bias_gelu_f8; gelu_f152, bias_gelu_f152; gelu_erf_f8 and so on: the erf form
 // Arguments  m2 = out, m3 = in, m4 = vectors of 8 halves of a row, m5 = R,
 //            m6 = bytes of an output row, m7 = (-e) & 63, bias_: m8 = bias
 // Shapes     width a multiple of 8; output rows of width rounded up to 32, the rest zero
-// Alignment  8 bytes each, any region. Scratch 24 bytes at the worker base. Access tail: none
+// Alignment  8 bytes each, any region. Scratch 20 bytes at the worker base. Access tail: none
 // Split      vectors of a row round robin: w, w + 6, ...; all workers visit every row
-// Slots      27 per vector of 8 halves (bias: 31), 8 per row: two quads go through the tanh form side by
-//            side, their unclamped values wait in the scratch
+// Slots      25 per vector of 8 halves (bias: 27), 13 per row: two quads side by side, their unclamped values wait
+//            in the scratch
 // Numerics   as gelu_f16 / bias_gelu_f16; the conversion rounds to nearest even, saturating.
 #include "kernel.inc"
 #include "gelu.inc"
@@ -16,17 +16,17 @@
 
 // m0 offset in, m1 rows left - 1, m2 offset out, m3 bias, m4 vectors of this worker, m5 out, m6 in of
 // the row, m7 vectors left, m8 bytes of an output row, m9 vectors of a row, m10 worker
-.macro GELU_F8 name, bias, format
+.macro GELU_F8 name, bias, format, tas_lo, tas_hi
     KERNEL_ENTRY \name, \name\()_worker, 6 + \bias
 \name\()_worker:
     { get $m10, $WSR ; setzi $a0, ZAACC }
     { and $m10, $m10, 7 ; uput $FP_CLR, $a0 }
     { ld32 $m9, ARG(2) ; setzi $a0, GELU_BOUNDS_LO }
     { setzi $m3, SIXTH ; or $a0, $a0, GELU_BOUNDS_HI }
-    { st32 $a0, SCRATCH(4) ; setzi $a1, GELU_HALF_ONE_LO }
-    { sub $m4, $m9, $m10 ; or $a1, $a1, GELU_HALF_ONE_HI }
-    { st32 $a1, SCRATCH(5) ; setzi $a0, GELU_TAS_LO }
-    { add $m4, $m4, 5 ; or $a0, $a0, GELU_TAS_HI }
+    { st32 $a0, SCRATCH(4) ; fnop }
+    { sub $m4, $m9, $m10 ; fnop }
+    { nop ; setzi $a0, \tas_lo }
+    { add $m4, $m4, 5 ; or $a0, $a0, \tas_hi }
     { mul $m4, $m4, $m3 ; uput $TAS, $a0 }
     { ld32 $a0, ARG(5) ; setzi $a1, \format }
     { shr $m4, $m4, SIXTH_SHIFT ; uput $FP_SCL, $a0 }
@@ -68,15 +68,11 @@
     { nop ; f16v4mul $a2:3, $a2:3, $a6:7 }
     { nop ; f16v4mix $a0:1, $a0:1, $a4:5 }
     { nop ; f16v4mix $a0:1, $a2:3, $a6:7 }
-    { ld32 $a7, SCRATCH(5) ; f16v4mix $a2:3, $azeros, $azeros }
-    { ld64 $a4:5, SCRATCH(0) ; f16v2tanh $a0, $a0 }
-    { nop ; f16v2tanh $a1, $a1 }
-    { nop ; f16v2tanh $a2, $a2 }
-    { nop ; f16v2tanh $a3, $a3 }
-    { nop ; f16v4add $a0:1, $a7:BU, $a0:1 }
-    { nop ; f16v4add $a2:3, $a7:BU, $a2:3 }
-    { nop ; f16v4mul $a0:1, $a7:BL, $a0:1 }
-    { ld64 $a6:7, SCRATCH(1) ; f16v4mul $a2:3, $a7:BL, $a2:3 }
+    { nop ; f16v4mix $a2:3, $azeros, $azeros }
+    { ld64 $a4:5, SCRATCH(0) ; f16v2sigm $a0, $a0 }
+    { ld64 $a6:7, SCRATCH(1) ; f16v2sigm $a1, $a1 }
+    { nop ; f16v2sigm $a2, $a2 }
+    { nop ; f16v2sigm $a3, $a3 }
     { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
     { nop ; f16v4mul $a2:3, $a2:3, $a6:7 }
     { nop ; f16v8tof8 $a0:1, $a0:3 }
@@ -96,7 +92,11 @@
     exitz $m15
 .endm
 
-GELU_F8 gelu_f8, 0, 3
-GELU_F8 bias_gelu_f8, 1, 3
-GELU_F8 gelu_f152, 0, 0
-GELU_F8 bias_gelu_f152, 1, 0
+GELU_F8 gelu_f8, 0, 3, GELU_SIGM_TAS_LO, GELU_SIGM_TAS_HI
+GELU_F8 gelu_f152, 0, 0, GELU_SIGM_TAS_LO, GELU_SIGM_TAS_HI
+GELU_F8 bias_gelu_f8, 1, 3, GELU_SIGM_TAS_LO, GELU_SIGM_TAS_HI
+GELU_F8 bias_gelu_f152, 1, 0, GELU_SIGM_TAS_LO, GELU_SIGM_TAS_HI
+GELU_F8 gelu_erf_f8, 0, 3, GELU_SIGM_ERF_TAS_LO, GELU_SIGM_ERF_TAS_HI
+GELU_F8 gelu_erf_f152, 0, 0, GELU_SIGM_ERF_TAS_LO, GELU_SIGM_ERF_TAS_HI
+GELU_F8 bias_gelu_erf_f8, 1, 3, GELU_SIGM_ERF_TAS_LO, GELU_SIGM_ERF_TAS_HI
+GELU_F8 bias_gelu_erf_f152, 1, 0, GELU_SIGM_ERF_TAS_LO, GELU_SIGM_ERF_TAS_HI

@@ -33,10 +33,11 @@ num_kernel_twin num_kernel_max_partials, num_kernel_gather_rows, num_kernel_fini
 num_kernel_twin num_kernel_norm_valid_f16, num_kernel_rms_valid_f16;
 num_kernel_twin num_kernel_rms_f16, num_kernel_fill_f16, num_kernel_copy_u16;
 
-/* One quad or element of the tanh form with a clamped polynomial, as gelu_f16 rounds it. */
+/* GELU of one element: the tanh form as REDUCE_PANELS rounds it; either form in halves (GELU_F16,
+ * BIAS_GELU_F16, GELU_F8); either form in F32 (GELU_F16). */
 uint16_t num_kernel_gelu(uint16_t x);
-/* The same with the constants of the erf form. */
-uint16_t num_kernel_gelu_erf(uint16_t x);
+uint16_t num_kernel_gelu_half(bool erf, uint16_t x);
+uint16_t num_kernel_gelu_f32(bool erf, uint16_t x);
 
 /* --- Half arithmetic as the auxiliary pipe does it: one rounding, nearest even, saturating. --- */
 

@@ -15,7 +15,7 @@ void num_kernel_reduce_f16(const uint32_t *p, void *const *op) {
     }
 }
 
-enum { GELU_A = 0x3a62, GELU_AB = 0x2891, ERF_A = 0x3a66, ERF_AB = 0x2875 };
+enum { GELU_A = 0x3a62, GELU_AB = 0x2891 };
 enum { HALF_HALF = 0x3800, HALF_ONE = 0x3c00 };
 
 static uint16_t gelu_tanh(uint16_t a, uint16_t ab, uint16_t x) {
@@ -27,22 +27,8 @@ static uint16_t gelu_tanh(uint16_t a, uint16_t ab, uint16_t x) {
     return num_h(tanh(num_f16_to_f32(num_h(num_f32_round(poly)))));
 }
 
-static uint16_t gelu_by(uint16_t a, uint16_t ab, uint16_t x) {
-    return num_h_mul(num_h_mul(HALF_HALF, num_h_add(HALF_ONE, gelu_tanh(a, ab, x))), x);
-}
-
 uint16_t num_kernel_gelu(uint16_t x) {
-    return gelu_by(GELU_A, GELU_AB, x);
-}
-uint16_t num_kernel_gelu_erf(uint16_t x) {
-    return gelu_by(ERF_A, ERF_AB, x);
-}
-
-void num_kernel_gelu_f16(const uint32_t *p, void *const *op) {
-    uint16_t *out = op[0];
-    const uint16_t *in = op[1];
-    for (uint32_t e = 0; e < p[0]; e++)
-        out[e] = p[1] ? num_kernel_gelu_erf(in[e]) : num_kernel_gelu(in[e]);
+    return num_h_mul(num_h_mul(HALF_HALF, num_h_add(HALF_ONE, gelu_tanh(GELU_A, GELU_AB, x))), x);
 }
 
 void num_kernel_copy(const uint32_t *p, void *const *op) {
@@ -185,28 +171,6 @@ void num_kernel_cast_panels(const uint32_t *p, void *const *op) {
                 out[(size_t)(panel / 2) * 32 * rows + 32 * row + panel % 2 * 16 + c] =
                     num_f8_from_f32(num_f16_to_f32(in[((size_t)panel * rows + row) * 16 + c]),
                                     p[3] ? NUM_F152 : NUM_F143, (int32_t)p[2]);
-}
-
-void num_kernel_bias_gelu_f16(const uint32_t *p, void *const *op) {
-    uint16_t *out = op[0];
-    const uint16_t *in = op[1], *bias = op[2];
-    const size_t n = (size_t)p[0] * p[1];
-    for (size_t e = 0; e < n; e++) out[e] = num_kernel_gelu(num_h_add(in[e], bias[e % p[1]]));
-}
-
-void num_kernel_gelu_f8(const uint32_t *p, void *const *op) {
-    uint8_t *out = op[0];
-    const uint16_t *in = op[1], *bias = p[2] ? op[2] : NULL;
-    const uint32_t stride = (p[1] + 31) / 32 * 32;
-    for (uint32_t r = 0; r < p[0]; r++)
-        for (uint32_t c = 0; c < stride; c++) {
-            uint16_t h = c < p[1] ? in[(size_t)r * p[1] + c] : 0;
-            if (bias && c < p[1]) h = num_h_add(h, bias[c]);
-            out[(size_t)r * stride + c] =
-                c < p[1] ? num_f8_from_f32(num_f16_to_f32(num_kernel_gelu(h)),
-                                           p[4] ? NUM_F152 : NUM_F143, (int32_t)p[3])
-                         : 0;
-        }
 }
 
 /* --- Moves. --- */
