@@ -148,7 +148,7 @@ static void loads_run(struct tile *t, uint64_t max_cycle) {
     const uint64_t left = max_cycle - s->ready_cycle;
     const uint32_t n = tile_weights_loads(t, s->pc, left < 64 ? (uint32_t)left : 64);
     for (uint32_t k = 0; t->watch.bits != NULL && k < n; k++)
-        watch(&t->watch, s->pc + 4 * k, s->ready_cycle + k);
+        watch(t, s->pc + 4 * k, s->ready_cycle + k);
     s->pc += 4 * n;
     s->ready_cycle += n;
     s->instructions += n;
