@@ -312,9 +312,7 @@ void cli_decode(const struct package_binding *b, const uint8_t *stored, uint64_t
         }
         break;
     default:
-        for (uint64_t i = 0; i < n; i++)
-            ret[i] = num_f8_to_f32(stored[i], b->format == TG_F8_F143 ? NUM_F143 : NUM_F152,
-                                   b->scale);
+        num_f8_to_f32_n(n, stored, b->format == TG_F8_F143 ? NUM_F143 : NUM_F152, b->scale, ret);
     }
 }
 
@@ -329,9 +327,7 @@ void cli_encode(const struct package_binding *b, const float *values, uint64_t n
         }
         break;
     default:
-        for (uint64_t i = 0; i < n; i++)
-            ret[i] = num_f8_from_f32(values[i], b->format == TG_F8_F143 ? NUM_F143 : NUM_F152,
-                                     b->scale);
+        num_f8_from_f32_n(n, values, b->format == TG_F8_F143 ? NUM_F143 : NUM_F152, b->scale, ret);
     }
 }
 
@@ -350,8 +346,7 @@ static void fill_block(uint32_t i, uint32_t thread, void *context) {
     const uint64_t first = (uint64_t)i * FILL_BLOCK;
     const uint64_t n = MIN((uint64_t)FILL_BLOCK, f->elements - first);
     float v[FILL_BLOCK];
-    for (uint64_t k = 0; k < n; k++)
-        v[k] = graph_fill_element(f->v, (uint64_t)f->n->seed, first + k);
+    graph_fill_elements(f->v, (uint64_t)f->n->seed, first, n, v);
     cli_encode(f->b, v, n, f->out + first * package_format_bytes(f->b->format));
 }
 

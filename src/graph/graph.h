@@ -187,6 +187,9 @@ bool graph_verify(const struct graph *g, GError **error);
 /* Element `index` of a value filled by its graph_fill; a pure function of its arguments, so that
  * any slice can be made alone. FP32 before any rounding to a storage format. */
 float graph_fill_element(const struct graph_value *v, uint64_t seed, uint64_t index);
+/* Elements first .. first + n - 1. */
+void graph_fill_elements(const struct graph_value *v, uint64_t seed, uint64_t first, uint64_t n,
+                         float *ret);
 
 /* --- Workloads (compiler 2.2, 2.3) --- */
 

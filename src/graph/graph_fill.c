@@ -12,9 +12,8 @@ static float one_hot(const struct graph_value *v, uint64_t index) {
     return w == ((uint64_t)v->fill.a * outer + r) % width ? 1.0f : 0.0f;
 }
 
-float graph_fill_element(const struct graph_value *v, uint64_t seed, uint64_t index) {
+static float element(const struct graph_value *v, uint64_t seed, uint64_t stream, uint64_t index) {
     const struct graph_fill *f = &v->fill;
-    const uint64_t stream = rand_stream(v->name);
     switch (f->kind) {
     case GRAPH_FILL_ZERO:
         return 0.0f;
@@ -32,4 +31,14 @@ float graph_fill_element(const struct graph_value *v, uint64_t seed, uint64_t in
         BUG_ON("unknown fill");
     }
     return 0.0f;
+}
+
+float graph_fill_element(const struct graph_value *v, uint64_t seed, uint64_t index) {
+    return element(v, seed, rand_stream(v->name), index);
+}
+
+void graph_fill_elements(const struct graph_value *v, uint64_t seed, uint64_t first, uint64_t n,
+                         float *ret) {
+    const uint64_t stream = rand_stream(v->name);
+    for (uint64_t i = 0; i < n; i++) ret[i] = element(v, seed, stream, first + i);
 }

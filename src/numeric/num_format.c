@@ -8,6 +8,7 @@
 #include "numeric/num_format.h"
 
 #include <math.h>
+#include <string.h>
 
 const struct num_control NUM_DEFAULT = {NUM_NEAREST, false, false};
 
@@ -131,6 +132,45 @@ uint8_t num_f8_from_f64(double v, enum num_f8_format format, struct num_control 
 uint8_t num_f8_from_f32(float v, enum num_f8_format format, int32_t scale) {
     uint32_t flags = 0;
     return num_f8_from_f64(ldexp(v, -scale), format, NUM_DEFAULT, 0, &flags);
+}
+
+/* Code of a finite value in F32 arithmetic, all of it exact but the one rounding. */
+static inline uint8_t f8_code(float v, float factor, float units_of, const struct format *f) {
+    uint32_t bits, code;
+    const float x = fabsf(v * factor);
+    const uint32_t m = f->mantissa_bits;
+    memcpy(&bits, &x, 4);
+    if (bits < (uint32_t)(127 + f->min_exponent) << 23) { /* subnormal: whole units, to even */
+        const float units = x * units_of + 0x1p23f;
+        memcpy(&bits, &units, 4);
+        code = bits & 0xff;
+    } else {
+        bits += (1u << (22 - m)) - 1 + (bits >> (23 - m) & 1);
+        code = (bits >> (23 - m)) - ((uint32_t)(126 + f->min_exponent) << m);
+        code = MIN(code, NUM_F8_MAX); /* infinities of v * factor too */
+    }
+    return (uint8_t)(code == 0 ? 0 : code | (signbit(v) ? 0x80 : 0));
+}
+
+void num_f8_from_f32_n(size_t n, const float *v, enum num_f8_format format, int32_t scale,
+                       uint8_t *ret_q) {
+    const struct format *f = &F8[format];
+    const float factor = ldexpf(1, -scale);
+    const float units_of = ldexpf(1, (int)f->mantissa_bits - f->min_exponent);
+    for (size_t i = 0; i < n; i++)
+        ret_q[i] = isfinite(v[i]) ? f8_code(v[i], factor, units_of, f) : NUM_F8_NAN;
+}
+
+void num_f8_to_f32_n(size_t n, const uint8_t *q, enum num_f8_format format, int32_t scale,
+                     float *ret_v) {
+    float table[256];
+    if (n < ARRAY_LEN(table)) {
+        for (size_t i = 0; i < n; i++) ret_v[i] = num_f8_to_f32(q[i], format, scale);
+        return;
+    }
+    for (uint32_t i = 0; i < ARRAY_LEN(table); i++)
+        table[i] = num_f8_to_f32((uint8_t)i, format, scale);
+    for (size_t i = 0; i < n; i++) ret_v[i] = table[q[i]];
 }
 
 float num_f32_round(double v) {

@@ -95,5 +95,9 @@ bool num_machine_f16(void);
 /* Whole arrays, nearest even, saturating. */
 void num_f16_from_f32_n(size_t n, const float *v, uint16_t *ret_h);
 void num_f16_to_f32_n(size_t n, const uint16_t *h, float *ret_v);
+void num_f8_from_f32_n(size_t n, const float *v, enum num_f8_format format, int32_t scale,
+                       uint8_t *ret_q);
+void num_f8_to_f32_n(size_t n, const uint8_t *q, enum num_f8_format format, int32_t scale,
+                     float *ret_v);
 
 #endif

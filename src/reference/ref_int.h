@@ -40,6 +40,8 @@ struct ref_product {
     float alpha;
 };
 void ref_product_run(const struct ref_product *p);
+/* The same on the calling thread, for callers that are inside a par_for. */
+void ref_product_alone(const struct ref_product *p);
 
 /* Product of the extents of axes [from, to). */
 static inline uint64_t ref_extent(const struct graph_shape *s, uint32_t from, uint32_t to) {

@@ -36,12 +36,24 @@ static uint64_t broadcast_index(const struct graph_shape *s, const struct graph_
     return index;
 }
 
+/* Runs along the last axis: an operand has it whole, or one element of it. */
 static void binary_rows(const struct ref_call *c, uint64_t first, uint64_t end) {
     const bool add = c->op->kind == GRAPH_ADD;
-    for (uint64_t i = first; i < end; i++) {
-        const float a = c->operand[0].data[broadcast_index(c->operand[0].shape, c->shape, i)];
-        const float b = c->operand[1].data[broadcast_index(c->operand[1].shape, c->shape, i)];
-        c->result[i] = add ? a + b : a * b;
+    const uint64_t width = c->shape->n_dims != 0 ? c->shape->dim[c->shape->n_dims - 1] : 1;
+    for (uint64_t i = first; i < end;) {
+        const uint64_t n = MIN(width - i % width, end - i);
+        const float *from[2];
+        uint64_t step[2];
+        for (uint32_t k = 0; k < 2; k++) {
+            const struct graph_shape *s = c->operand[k].shape;
+            from[k] = c->operand[k].data + broadcast_index(s, c->shape, i);
+            step[k] = s->n_dims != 0 && s->dim[s->n_dims - 1] != 1;
+        }
+        for (uint64_t j = 0; j < n; j++) {
+            const float a = from[0][j * step[0]], b = from[1][j * step[1]];
+            c->result[i + j] = add ? a + b : a * b;
+        }
+        i += n;
     }
 }
 

@@ -1,160 +1,123 @@
-/* Products: gemm with broadcast leading axes, and attention, both as blocks of cblas_sgemm. */
+/* Matrix products: C[m,n] = alpha op(A) op(B), blocked so that both cores work and every result is the
+ * same on any machine with any number of threads.
+ *
+ * Right blocks of K_BLOCK x COLUMNS are packed into panels of PANEL columns, left blocks of ROWS x
+ * K_BLOCK into strips of STRIP rows; the inner loop keeps STRIP x PANEL sums in registers. Vectors
+ * run along columns, so each element is summed by itself: in ascending k inside a block of K, with a
+ * multiplication and an addition that round separately, then block by block. Cost: 2 m n k
+ * operations, near the width of the machine's vectors; packing is a part of about 1 / ROWS. */
 #include "reference/ref_int.h"
 
-#include <cblas.h>
-#include <math.h>
 #include <string.h>
 
-enum { BLOCK_ROWS = 256, BLOCK_COLUMNS = 2048 };
+enum { K_BLOCK = 256, STRIP = 6, PANEL = 32, ROWS = 96, COLUMNS = 512, LANES = 16 };
+_Static_assert(ROWS % STRIP == 0 && COLUMNS % PANEL == 0 && PANEL == 2 * LANES, "whole tiles");
 
-/* OpenBLAS's serial build keeps its work buffers in unguarded statics: concurrent calls give wrong
- * results. One call at a time. */
-static GMutex blas_lock;
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4)));
+
+/* sums[STRIP][PANEL] = strip (k major) times panel (k major). */
+__attribute__((target_clones("arch=x86-64-v4", "avx2", "default"))) static void
+multiply_tile(uint32_t k, const float *strip, const float *panel, float *sums) {
+    lanes s[STRIP][2] = {0};
+    for (uint32_t i = 0; i < k; i++, strip += STRIP, panel += PANEL) {
+        lanes right[2];
+        memcpy(right, panel, sizeof right);
+        for (uint32_t r = 0; r < STRIP; r++) {
+            s[r][0] += strip[r] * right[0];
+            s[r][1] += strip[r] * right[1];
+        }
+    }
+    memcpy(sums, s, sizeof s);
+}
 
 struct blocks {
     const struct ref_product *p;
-    uint32_t n_columns; /* blocks per row of blocks */
+    uint32_t n_columns; /* blocks of columns */
 };
+
+struct scratch {
+    float right[K_BLOCK * COLUMNS], left[K_BLOCK * ROWS];
+};
+
+/* Columns [c, c + n) and inner elements [k0, k0 + k): panel after panel, zeros beyond n. */
+static void pack_right(const struct ref_product *p, uint32_t c, uint32_t n, uint32_t k0, uint32_t k,
+                       float *to) {
+    for (uint32_t j = 0; j < n; j += PANEL) {
+        const uint32_t width = MIN(PANEL, n - j);
+        for (uint32_t i = 0; i < k; i++, to += PANEL) {
+            const float *from = p->transpose_b ? p->b + (size_t)(c + j) * p->ldb + k0 + i
+                                               : p->b + (size_t)(k0 + i) * p->ldb + c + j;
+            const size_t step = p->transpose_b ? p->ldb : 1;
+            for (uint32_t x = 0; x < width; x++) to[x] = from[x * step];
+            for (uint32_t x = width; x < PANEL; x++) to[x] = 0;
+        }
+    }
+}
+
+static void pack_left(const struct ref_product *p, uint32_t r, uint32_t m, uint32_t k0, uint32_t k,
+                      float *to) {
+    for (uint32_t j = 0; j < m; j += STRIP) {
+        const uint32_t height = MIN(STRIP, m - j);
+        for (uint32_t i = 0; i < k; i++, to += STRIP) {
+            const float *from = p->transpose_a ? p->a + (size_t)(k0 + i) * p->lda + r + j
+                                               : p->a + (size_t)(r + j) * p->lda + k0 + i;
+            const size_t step = p->transpose_a ? 1 : p->lda;
+            for (uint32_t x = 0; x < height; x++) to[x] = from[x * step];
+            for (uint32_t x = height; x < STRIP; x++) to[x] = 0;
+        }
+    }
+}
+
+/* Adds one tile's sums to C, or sets it for the first block of K. */
+static void store_tile(const struct ref_product *p, const float *sums, uint32_t r, uint32_t c,
+                       bool first) {
+    const uint32_t m = MIN(STRIP, p->m - r), n = MIN(PANEL, p->n - c);
+    for (uint32_t i = 0; i < m; i++) {
+        float *to = p->c + (size_t)(r + i) * p->ldc + c;
+        const float *from = sums + i * PANEL;
+        if (first)
+            for (uint32_t j = 0; j < n; j++) to[j] = from[j];
+        else
+            for (uint32_t j = 0; j < n; j++) to[j] += from[j];
+    }
+}
+
+static void scale_block(const struct ref_product *p, uint32_t r, uint32_t m, uint32_t c, uint32_t n) {
+    for (uint32_t i = r; p->alpha != 1 && i < r + m; i++)
+        for (uint32_t j = c; j < c + n; j++) p->c[(size_t)i * p->ldc + j] *= p->alpha;
+}
 
 static void block_run(uint32_t i, uint32_t thread, void *context) {
     (void)thread;
     const struct blocks *b = context;
     const struct ref_product *p = b->p;
-    const uint32_t r = i / b->n_columns * BLOCK_ROWS, c = i % b->n_columns * BLOCK_COLUMNS;
-    const uint32_t m = MIN(BLOCK_ROWS, p->m - r), n = MIN(BLOCK_COLUMNS, p->n - c);
-    const float *left = p->a + (p->transpose_a ? r : (size_t)r * p->lda);
-    const float *right = p->b + (p->transpose_b ? (size_t)c * p->ldb : c);
-    g_mutex_lock(&blas_lock);
-    cblas_sgemm(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans,
-                p->transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)p->k, p->alpha,
-                left, (int)p->lda, right, (int)p->ldb, 0.0f, p->c + (size_t)r * p->ldc + c,
-                (int)p->ldc);
-    g_mutex_unlock(&blas_lock);
+    const uint32_t r = i / b->n_columns * ROWS, c = i % b->n_columns * COLUMNS;
+    const uint32_t m = MIN(ROWS, p->m - r), n = MIN(COLUMNS, p->n - c);
+    struct scratch *s = g_new(struct scratch, 1);
+    float sums[STRIP * PANEL];
+    for (uint32_t k0 = 0; k0 < p->k; k0 += K_BLOCK) {
+        const uint32_t k = MIN(K_BLOCK, p->k - k0);
+        pack_right(p, c, n, k0, k, s->right);
+        pack_left(p, r, m, k0, k, s->left);
+        for (uint32_t y = 0; y < n; y += PANEL)
+            for (uint32_t x = 0; x < m; x += STRIP) {
+                multiply_tile(k, s->left + (size_t)x * k, s->right + (size_t)y * k, sums);
+                store_tile(p, sums, r + x, c + y, k0 == 0);
+            }
+    }
+    if (p->k == 0)
+        for (uint32_t x = 0; x < m; x++) memset(p->c + (size_t)(r + x) * p->ldc + c, 0, n * sizeof(float));
+    scale_block(p, r, m, c, n);
+    g_free(s);
 }
 
 void ref_product_run(const struct ref_product *p) {
-    struct blocks b = {p, ceil_div_u32(p->n, BLOCK_COLUMNS)};
-    par_for(ceil_div_u32(p->m, BLOCK_ROWS) * b.n_columns, block_run, &b);
+    struct blocks b = {p, ceil_div_u32(p->n, COLUMNS)};
+    par_for(ceil_div_u32(p->m, ROWS) * b.n_columns, block_run, &b);
 }
 
-/* A copy of the operand rounded to its format, or the operand itself when nothing changes. */
-static const float *rounded(const struct ref_operand *o, const struct reference_format *format,
-                            float **ret_copy) {
-    *ret_copy = NULL;
-    /* Stored values are F16 already; a second rounding to F16 would change nothing. */
-    if (format == NULL || format->format == GRAPH_F16 || format->format == GRAPH_F32) return o->data;
-    const uint64_t n = graph_shape_elements(o->shape);
-    *ret_copy = g_malloc(n * sizeof(float));
-    memcpy(*ret_copy, o->data, n * sizeof(float));
-    reference_round(*ret_copy, n, *format);
-    return *ret_copy;
-}
-
-/* Matrix number of a batched operand for output batch index `i` (broadcast leading axes). */
-static uint64_t batch_of(const struct graph_shape *s, const struct graph_shape *out, uint64_t i) {
-    uint64_t index = 0, stride = 1;
-    for (uint32_t back = 3; back <= out->n_dims; back++) {
-        const uint32_t extent = out->dim[out->n_dims - back];
-        const uint64_t at = i % extent;
-        i /= extent;
-        if (back > s->n_dims) continue;
-        const uint32_t own = s->dim[s->n_dims - back];
-        if (own != 1) index += at * stride;
-        stride *= own;
-    }
-    return index;
-}
-
-void ref_gemm(const struct ref_call *c) {
-    const struct graph_shape *ls = c->operand[0].shape, *rs = c->operand[1].shape;
-    const bool ta = c->op->attrs.transpose_left, tb = c->op->attrs.transpose_right;
-    const uint32_t lr = ls->dim[ls->n_dims - 2], lc = ls->dim[ls->n_dims - 1];
-    const uint32_t rr = rs->dim[rs->n_dims - 2], rc = rs->dim[rs->n_dims - 1];
-    const uint32_t m = ta ? lc : lr, k = ta ? lr : lc, n = tb ? rr : rc;
-    float *left_copy, *right_copy;
-    const float *left = rounded(&c->operand[0], c->precision ? &c->precision->operand[0] : NULL,
-                                &left_copy);
-    const float *right = rounded(&c->operand[1], c->precision ? &c->precision->operand[1] : NULL,
-                                 &right_copy);
-    struct ref_product p = {.m = m, .n = n, .k = k, .lda = lc, .ldb = rc, .ldc = n,
-                            .transpose_a = ta, .transpose_b = tb, .alpha = 1};
-    uint64_t batches = ref_extent(c->shape, 0, c->shape->n_dims - 2);
-    if (ref_extent(rs, 0, rs->n_dims - 2) == 1 && !ta) {
-        /* One right matrix: all batches are rows of one product. */
-        p.m = (uint32_t)(m * batches);
-        batches = 1;
-    }
-    for (uint64_t i = 0; i < batches; i++) {
-        p.a = left + (batches == 1 ? 0 : batch_of(ls, c->shape, i) * lr * lc);
-        p.b = right + (batches == 1 ? 0 : batch_of(rs, c->shape, i) * rr * rc);
-        p.c = c->result + i * m * n;
-        ref_product_run(&p);
-    }
-    g_free(left_copy);
-    g_free(right_copy);
-}
-
-struct attention {
-    const struct ref_call *call;
-    const float *q, *k, *v;
-    uint32_t s, t, d, e; /* queries, keys, widths of q/k and of v */
-    float scale;
-    bool causal;
-};
-
-/* exp(scale * (score - max)) in place, rounded to the probability format; returns the sum. */
-static float row_exponentials(const struct attention *a, float *row, uint32_t query) {
-    const uint32_t n = a->causal ? MIN(a->t, query + 1 + (a->t > a->s ? a->t - a->s : 0)) : a->t;
-    float largest = row[0];
-    for (uint32_t i = 1; i < n; i++) largest = MAX(largest, row[i]);
-    for (uint32_t i = 0; i < n; i++) row[i] = expf(a->scale * (row[i] - largest));
-    memset(row + n, 0, (a->t - n) * sizeof *row);
-    if (a->call->precision != NULL) {
-        const struct reference_format f = a->call->precision->probability;
-        reference_round(row, n, f);
-    }
-    double sum = 0;
-    for (uint32_t i = 0; i < n; i++) sum += (double)row[i];
-    return (float)sum;
-}
-
-static void attention_head(uint32_t i, uint32_t thread, void *context) {
-    (void)thread;
-    const struct attention *a = context;
-    const float *q = a->q + (size_t)i * a->s * a->d, *k = a->k + (size_t)i * a->t * a->d;
-    const float *v = a->v + (size_t)i * a->t * a->e;
-    float *out = a->call->result + (size_t)i * a->s * a->e;
-    float *scores = g_malloc((size_t)a->s * a->t * sizeof(float));
-    float *sums = g_malloc((size_t)a->s * sizeof(float));
-    g_mutex_lock(&blas_lock);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)a->s, (int)a->t, (int)a->d, 1.0f, q,
-                (int)a->d, k, (int)a->d, 0.0f, scores, (int)a->t);
-    g_mutex_unlock(&blas_lock);
-    for (uint32_t r = 0; r < a->s; r++) sums[r] = row_exponentials(a, scores + (size_t)r * a->t, r);
-    g_mutex_lock(&blas_lock);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)a->s, (int)a->e, (int)a->t, 1.0f,
-                scores, (int)a->t, v, (int)a->e, 0.0f, out, (int)a->e);
-    g_mutex_unlock(&blas_lock);
-    for (uint32_t r = 0; r < a->s; r++)
-        for (uint32_t j = 0; j < a->e; j++) out[(size_t)r * a->e + j] /= sums[r];
-    g_free(scores);
-    g_free(sums);
-}
-
-void ref_attention(const struct ref_call *c) {
-    const struct graph_shape *qs = c->operand[0].shape, *ks = c->operand[1].shape;
-    const struct graph_shape *vs = c->operand[2].shape;
-    float *copy[3];
-    const float *data[3];
-    for (uint32_t i = 0; i < 3; i++)
-        data[i] = rounded(&c->operand[i], c->precision ? &c->precision->operand[i] : NULL, &copy[i]);
-    struct attention a = {.call = c, .q = data[0], .k = data[1], .v = data[2]};
-    a.s = qs->dim[qs->n_dims - 2];
-    a.d = qs->dim[qs->n_dims - 1];
-    a.t = ks->dim[ks->n_dims - 2];
-    a.e = vs->dim[vs->n_dims - 1];
-    a.causal = c->op->attrs.causal != 0;
-    a.scale = c->op->attrs.scale != 0 ? c->op->attrs.scale : 1.0f / sqrtf((float)a.d);
-    par_for((uint32_t)ref_extent(qs, 0, qs->n_dims - 2), attention_head, &a);
-    for (uint32_t i = 0; i < 3; i++) g_free(copy[i]);
+void ref_product_alone(const struct ref_product *p) {
+    const struct blocks b = {p, ceil_div_u32(p->n, COLUMNS)};
+    for (uint32_t i = 0; i < ceil_div_u32(p->m, ROWS) * b.n_columns; i++)
+        block_run(i, 0, (void *)&b);
 }

@@ -27,20 +27,24 @@ struct rounding {
     uint64_t n;
     struct reference_format format;
 };
-enum { ROUND_BLOCK = 1 << 16 };
+enum { ROUND_BLOCK = 1 << 16, ROUND_PIECE = 1 << 10 };
 
 static void round_block(uint32_t i, uint32_t thread, void *context) {
     (void)thread;
     const struct rounding *r = context;
     const uint64_t first = (uint64_t)i * ROUND_BLOCK, end = MIN(r->n, first + ROUND_BLOCK);
-    float *v = r->v;
-    if (r->format.format == GRAPH_F16) {
-        for (uint64_t j = first; j < end; j++) v[j] = num_f16_to_f32(num_f16_from_f32(v[j]));
-        return;
-    }
     const enum num_f8_format f = r->format.format == GRAPH_F8_F143 ? NUM_F143 : NUM_F152;
-    for (uint64_t j = first; j < end; j++)
-        v[j] = num_f8_to_f32(num_f8_from_f32(v[j], f, r->format.exponent), f, r->format.exponent);
+    uint16_t stored[ROUND_PIECE];
+    for (uint64_t j = first; j < end; j += ROUND_PIECE) {
+        const uint64_t n = MIN((uint64_t)ROUND_PIECE, end - j);
+        if (r->format.format == GRAPH_F16) {
+            num_f16_from_f32_n(n, r->v + j, stored);
+            num_f16_to_f32_n(n, stored, r->v + j);
+        } else {
+            num_f8_from_f32_n(n, r->v + j, f, r->format.exponent, (uint8_t *)stored);
+            num_f8_to_f32_n(n, (const uint8_t *)stored, f, r->format.exponent, r->v + j);
+        }
+    }
 }
 
 void reference_round(float *v, uint64_t n, struct reference_format format) {
@@ -57,8 +61,7 @@ void reference_round(float *v, uint64_t n, struct reference_format format) {
 
 void reference_fill_source(void *user, uint32_t value, uint64_t first, uint64_t n, float *ret) {
     const struct reference_fill *f = user;
-    for (uint64_t i = 0; i < n; i++)
-        ret[i] = graph_fill_element(&f->graph->values[value], f->seed, first + i);
+    graph_fill_elements(&f->graph->values[value], f->seed, first, n, ret);
 }
 
 struct fetch {

@@ -6,8 +6,8 @@
  * Device precision: every input, parameter and result is rounded once to its storage format, operands
  *       of products to their operand format and scale; sums are FP32; it takes the table and nothing
  *       else from the plan and does not imitate partials or kernels (it never calls them).
- * Products run on OpenBLAS (serial) in blocks under par_for; their order of additions is OpenBLAS's,
- *       so values may differ in the last bits between machines.
+ * Products run in blocks under par_for, each element summed in a fixed order (ref_product.c): the same
+ *       bits for any number of threads and any vector width.
  * Ownership: the reference owns its values; free with reference_free. The graph must outlive it.
  * Errors: GError 750..799. Facts: compiler 2.1, 6.
  */

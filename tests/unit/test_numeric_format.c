@@ -215,6 +215,48 @@ static void test_prng(void) {
     g_assert_cmphex(num_prng_next(b), ==, 8 | 16);
 }
 
+/* The array forms of F8 against the single ones: all codes, what lies midway between two and beside it,
+ * and any bits, at scales to both ends. */
+static void check_f8_array(uint32_t n, const float *v, enum num_f8_format f, int32_t scale) {
+    uint8_t *q = g_new(uint8_t, n);
+    num_f8_from_f32_n(n, v, f, scale, q);
+    for (uint32_t i = 0; i < n; i++)
+        if (q[i] != num_f8_from_f32(v[i], f, scale))
+            g_error("format %d, scale %d: %a gives 0x%x, not 0x%x", (int)f, scale, (double)v[i], q[i],
+                    num_f8_from_f32(v[i], f, scale));
+    g_free(q);
+}
+
+static void test_f8_arrays(void) {
+    enum { N = 1 << 15 };
+    float *v = g_new(float, N);
+    for (uint32_t f = 0; f < 2; f++)
+        for (int32_t scale = -32; scale <= 31; scale++) {
+            uint8_t codes[256];
+            for (uint32_t i = 0; i < 256; i++) codes[i] = (uint8_t)i;
+            num_f8_to_f32_n(256, codes, f, scale, v);
+            for (uint32_t i = 0; i < 256; i++)
+                g_assert_cmphex(num_f32_bits(v[i]), ==, num_f32_bits(num_f8_to_f32(codes[i], f, scale)));
+            uint32_t n = 0;
+            for (uint32_t i = 0; i < 127; i++) {
+                const float low = num_f8_to_f32((uint8_t)i, f, scale);
+                const float middle = (low + num_f8_to_f32((uint8_t)(i + 1), f, scale)) / 2;
+                const float near[] = {low, middle, nextafterf(middle, 0), nextafterf(middle, INFINITY),
+                                      nextafterf(low, 0)};
+                for (uint32_t k = 0; k < G_N_ELEMENTS(near); k++) {
+                    v[n++] = near[k];
+                    v[n++] = -near[k];
+                }
+            }
+            for (; n < N; n++) v[n] = num_f32_from_bits((uint32_t)rand_u64(5, (uint64_t)scale, n));
+            check_f8_array(N, v, f, scale);
+            for (n = 0; n < N; n++) /* magnitudes around the format's range */
+                v[n] = ldexpf(rand_normal(6, (uint64_t)scale, n), scale + (int32_t)(n % 24) - 14);
+            check_f8_array(N, v, f, scale);
+        }
+    g_free(v);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/numeric/f16/codes", test_f16_all_codes);
@@ -230,5 +272,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/numeric/f32/flush", test_f32_flush);
     g_test_add_func("/numeric/integral", test_integral);
     g_test_add_func("/numeric/prng", test_prng);
+    g_test_add_func("/numeric/f8_arrays", test_f8_arrays);
     return g_test_run();
 }
