@@ -1,11 +1,13 @@
-// pack_right: halves with rows along K to coefficient panels of 16 x 16 (the right operand of a product):
-// every block of 16 rows and 16 columns is transposed.
+// pack_right: blocks of 16 x 16 halves transposed and put one behind the other: coefficient panels (the
+// right operand of a product) from halves with rows along K, or A16 panels of the transpose.
 //
-// Arguments  m2 = out, m3 = in, m4 = panels, m5 = G (row blocks of 16), m6 = bytes from row to row,
-//            m7 = bytes from column group to column group
-// Purpose    panel p = j * G + g of out (512 bytes) = rows 16 g .. 16 g + 15 of column group j, column
-//            after column: out[p][c][k] = in[16 g + k][16 j + c]
-//            A16 panels [C / 16][R][16]: 32 and 32 R; row-major of 16 j columns: 2 C and 32
+// Arguments  m2 = out, m3 = in, m4 = panels, m5 = G (blocks of the inner axis), m6 = bytes from row to row,
+//            m7 = bytes from block to block of the outer axis, m8 = of the inner axis
+// Purpose    panel p = j * G + g of out (512 bytes) = inner block g of outer block j, column after column:
+//            out[p][c][k] = in[row k][column c] of the block
+//            coefficients: inner = 16 rows, outer = 16 columns; transpose: inner = 16 columns
+//            rows of in: A16 panels [C / 16][R][16]: 32 bytes, 16 columns are 32 R bytes away; row-major
+//            2 C bytes, 16 columns are 32 bytes away; 16 rows are 16 row steps away
 // Shapes     rows and columns multiples of 16; in and out 8-byte aligned, any region; row step 8..4088
 // Scratch    4 bytes at the worker base. Access tail none. Contexts: all six workers
 // Split      panels w, w + 6, ...
@@ -20,10 +22,10 @@
 // Numerics   bit moves.
 #include "kernel.inc"
 
-KERNEL_ENTRY pack_right, pack_right_worker, 6
+KERNEL_ENTRY pack_right, pack_right_worker, 7
 
-// m0 panels left - 1, m1 row step in 8 bytes, m2 out, m3 bytes of a row step + 4 and free, m4 in running, m5 row
-// block g, m6 step over two rows in 4 bytes, m7 column group's address, m8 96, m9 out running, m10 row
+// m0 panels left - 1, m1 row step in 8 bytes, m2 out, m3 bytes of a row step + 4 and free, m4 in running, m5
+// inner block g, m6 step over two rows in 4 bytes, m7 outer block's address, m8 96, m9 out running, m10 row
 // step in bytes, m11 G; a0:7 the block
 pack_right_worker:
     get $m0, $WSR
@@ -47,7 +49,7 @@ pack_right_worker:
     shr $m1, $m10, 3
     shr $m6, $m10, 1
     setzi $m8, 96
-// m5 may have gone past the row blocks of its column group.
+// m5 may have gone past the blocks of its outer one.
 pack_right_panel:
     cmpult $m4, $m5, $m11
     brnz $m4, pack_right_here
@@ -56,7 +58,7 @@ pack_right_panel:
     add $m7, $m7, $m4
     bri pack_right_panel
 pack_right_here:
-    shl $m4, $m10, 4
+    ld32 $m4, ARG(6)
     mul $m4, $m4, $m5
     add $m4, $m4, $m7
     mov $m9, $m2

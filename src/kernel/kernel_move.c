@@ -4,7 +4,14 @@
 
 #include <string.h>
 
-enum { COPY_SLOTS = 13, FILL_SLOTS = 11, COPY_REGISTERS = 3, FILL_REGISTERS = 2 };
+enum {
+    COPY_SLOTS = 13,
+    PACE_SLOTS = 20,
+    PACE_IDLE = 13,
+    FILL_SLOTS = 11,
+    COPY_REGISTERS = 3,
+    FILL_REGISTERS = 2
+};
 
 static uint32_t move_words(const struct kernel_spec *spec) {
     return spec->p[0] / 8;
@@ -19,16 +26,25 @@ static uint32_t move_scalars(const struct kernel_spec *spec, uint32_t *ret) {
 static bool copy_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
     if (!kernel_check_param(spec, 0, 8, TARGET_SRAM_END - TARGET_SRAM_BASE, 8, error)) return false;
+    if (!kernel_check_param(spec, 1, 0, 1, 1, error)) return false;
     kernel_operand_add(ret, spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_RAW);
     kernel_operand_add(ret, spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_RAW);
+    if (spec->p[1]) ret->separate[0] = 1 << 1;
     return true;
 }
 
 static uint64_t copy_cycles(const struct kernel_spec *spec, uint32_t lane) {
     uint32_t slots[TARGET_N_WORKERS];
-    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
-        slots[w] = COPY_SLOTS + 2 * kernel_share(move_words(spec), w);
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t words = kernel_share(move_words(spec), w);
+        if (spec->p[1]) slots[w] = words ? PACE_SLOTS + words : PACE_IDLE;
+        else slots[w] = COPY_SLOTS + 2 * words;
+    }
     return kernel_time_single(lane, COPY_REGISTERS, slots);
+}
+
+static const char *copy_symbol(const struct kernel_spec *spec) {
+    return spec->p[1] ? "copy_u64_pace" : "copy_u64";
 }
 
 static bool fill_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
@@ -45,15 +61,22 @@ static uint64_t fill_cycles(const struct kernel_spec *spec, uint32_t lane) {
     return kernel_time_single(lane, FILL_REGISTERS, slots);
 }
 
-const struct kernel_family kernel_family_COPY_U64 = {
-    .describe = copy_describe, .cycles = copy_cycles, .scalars = move_scalars};
+const struct kernel_family kernel_family_COPY_U64 = {.describe = copy_describe,
+                                                     .cycles = copy_cycles,
+                                                     .scalars = move_scalars,
+                                                     .symbol = copy_symbol};
 const struct kernel_family kernel_family_FILL_U64 = {
     .describe = fill_describe, .cycles = fill_cycles, .scalars = move_scalars};
 
 /* --- Strided copies (device/copy_strided.S): rows, bytes, in_row, out_row, outer, in_outer,
- * out_outer. --- */
+ * out_outer, pad. --- */
 
-enum { STRIDED_SETUP = 35, STRIDED_OUTER = 6, STRIDED_ROW = 4, STRIDED_IDLE = 13 };
+enum { STRIDED_SETUP = 35, STRIDED_PAD = 6, STRIDED_OUTER = 6, STRIDED_ROW = 4, STRIDED_IDLE = 13 };
+
+/* Bytes of a word. */
+static uint32_t strided_word(const struct kernel_spec *spec) {
+    return spec->kernel == KERNEL_COPY_U32 ? 4 : 8;
+}
 
 static uint64_t strided_extent(const struct kernel_spec *spec, uint32_t row, uint32_t outer) {
     return (uint64_t)(spec->p[4] - 1) * outer + (uint64_t)(spec->p[0] - 1) * row + spec->p[1];
@@ -61,82 +84,62 @@ static uint64_t strided_extent(const struct kernel_spec *spec, uint32_t row, uin
 
 static bool strided_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                              GError **error) {
-    const uint32_t whole = TARGET_SRAM_END - TARGET_SRAM_BASE;
+    const uint32_t whole = TARGET_SRAM_END - TARGET_SRAM_BASE, word = strided_word(spec);
     if (!kernel_check_param(spec, 0, 1, 8191, 1, error)) return false;
-    if (!kernel_check_param(spec, 1, 8, 127 * 8, 8, error)) return false;
-    if (!kernel_check_param(spec, 2, 0, whole, 8, error)) return false;
-    if (!kernel_check_param(spec, 3, 0, whole, 8, error)) return false;
-    if (!kernel_check_param(spec, 4, 1, 1 << 16, 1, error)) return false;
-    if (!kernel_check_param(spec, 5, 0, whole, 8, error)) return false;
-    if (!kernel_check_param(spec, 6, 0, whole, 8, error)) return false;
-    const uint64_t out = strided_extent(spec, spec->p[3], spec->p[6]);
+    if (!kernel_check_param(spec, 1, word, 127 * word, word, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, whole, word, error)) return false;
+    if (!kernel_check_param(spec, 3, 0, whole, word, error)) return false;
+    if (!kernel_check_param(spec, 4, 1, 0xffff, 1, error)) return false;
+    if (!kernel_check_param(spec, 5, 0, whole, word, error)) return false;
+    if (!kernel_check_param(spec, 6, 0, whole, word, error)) return false;
+    if (!kernel_check_param(spec, 7, 0, 15 * word, word, error)) return false;
+    const uint64_t out = strided_extent(spec, spec->p[3], spec->p[6]) + spec->p[7];
     const uint64_t in = strided_extent(spec, spec->p[2], spec->p[5]);
     if (out > whole || in > whole)
         return kernel_refuse(spec, 0, "size", "such that both fit", error);
-    kernel_operand_add(ret, out, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_RAW);
-    kernel_operand_add(ret, in, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_RAW);
+    kernel_operand_add(ret, out, word, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_RAW);
+    kernel_operand_add(ret, in, word, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_RAW);
     return true;
 }
 
 static uint64_t strided_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t word = strided_word(spec), pad = spec->p[7] / word;
+    const uint32_t row = STRIDED_ROW + 2 * (spec->p[1] / word) + (pad ? 1 + pad : 0);
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
-        const uint32_t outer = STRIDED_OUTER + rows * (STRIDED_ROW + spec->p[1] / 4);
-        slots[w] = rows ? STRIDED_SETUP + spec->p[4] * outer : STRIDED_IDLE;
+        slots[w] = rows ? STRIDED_SETUP + (pad ? STRIDED_PAD : 0) +
+                              spec->p[4] * (STRIDED_OUTER + rows * row)
+                        : STRIDED_IDLE;
     }
     return kernel_time_single(lane, 8, slots);
 }
 
 static uint32_t strided_scalars(const struct kernel_spec *spec, uint32_t *ret) {
-    ret[0] = spec->p[0] | spec->p[1] / 8 << 13;
+    const uint32_t word = strided_word(spec);
+    ret[0] = spec->p[0] | spec->p[1] / word << 13;
     ret[1] = spec->p[2];
     ret[2] = spec->p[3];
-    ret[3] = spec->p[4];
+    ret[3] = spec->p[4] | spec->p[7] / word << 16;
     ret[4] = spec->p[5];
     ret[5] = spec->p[6];
     return 6;
 }
 
-/* --- Coefficient panels (device/pack_right.S): rows, columns, panels. --- */
-
-enum { PACK_SETUP = 22, PACK_PANEL = 277, PACK_STEP = 6, PACK_IDLE = 14 };
-
-static bool pack_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
-                          GError **error) {
-    if (!kernel_check_param(spec, 0, 16, 8176, 16, error)) return false;
-    if (!kernel_check_param(spec, 1, 16, 2032, 16, error)) return false;
-    if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
-    const uint64_t bytes = 2 * (uint64_t)spec->p[0] * spec->p[1];
-    kernel_operand_add(ret, bytes, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, bytes, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
-    return true;
+static const char *strided_symbol(const struct kernel_spec *spec) {
+    if (spec->kernel == KERNEL_COPY_U32)
+        return spec->p[7] ? "copy_strided_u32_pad" : "copy_strided_u32";
+    return spec->p[7] ? "copy_strided_pad" : "copy_strided";
 }
 
-/* Steps to a later column group are walked one by one. */
-static uint64_t pack_cycles(const struct kernel_spec *spec, uint32_t lane) {
-    const uint32_t blocks = spec->p[0] / 16, panels = blocks * (spec->p[1] / 16);
-    uint32_t slots[TARGET_N_WORKERS];
-    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        const uint32_t share = kernel_share(panels, w);
-        const uint32_t steps = share ? (w + 6 * (share - 1)) / blocks : 0;
-        slots[w] = share ? PACK_SETUP + share * PACK_PANEL + steps * PACK_STEP : PACK_IDLE;
-    }
-    return kernel_time_single(lane, 6, slots);
-}
-
-static uint32_t pack_scalars(const struct kernel_spec *spec, uint32_t *ret) {
-    ret[0] = spec->p[0] / 16 * (spec->p[1] / 16);
-    ret[1] = spec->p[0] / 16;
-    ret[2] = spec->p[2] ? 32 : 2 * spec->p[1];
-    ret[3] = spec->p[2] ? 32 * spec->p[0] : 32;
-    return 4;
-}
-
-const struct kernel_family kernel_family_COPY_STRIDED = {
-    .describe = strided_describe, .cycles = strided_cycles, .scalars = strided_scalars};
-const struct kernel_family kernel_family_PACK_RIGHT = {
-    .describe = pack_describe, .cycles = pack_cycles, .scalars = pack_scalars};
+const struct kernel_family kernel_family_COPY_U32 = {.describe = strided_describe,
+                                                     .cycles = strided_cycles,
+                                                     .scalars = strided_scalars,
+                                                     .symbol = strided_symbol};
+const struct kernel_family kernel_family_COPY_STRIDED = {.describe = strided_describe,
+                                                         .cycles = strided_cycles,
+                                                         .scalars = strided_scalars,
+                                                         .symbol = strided_symbol};
 
 /* --- Gather (device/gather_rows.S): rows, bytes, table_rows. Finite check (device/finite_check.S):
  * elements. --- */

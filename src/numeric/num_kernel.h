@@ -29,6 +29,7 @@ num_kernel_twin num_kernel_norm_f16, num_kernel_moments_f16, num_kernel_apply_mo
 num_kernel_twin num_kernel_row_max, num_kernel_exp_panels, num_kernel_normalise_panels;
 num_kernel_twin num_kernel_merge_panels;
 num_kernel_twin num_kernel_copy, num_kernel_fill, num_kernel_copy_strided, num_kernel_pack_right;
+num_kernel_twin num_kernel_pack_f8;
 num_kernel_twin num_kernel_max_partials, num_kernel_gather_rows, num_kernel_finite_check;
 num_kernel_twin num_kernel_norm_valid_f16, num_kernel_rms_valid_f16;
 num_kernel_twin num_kernel_rms_f16, num_kernel_fill_f16, num_kernel_copy_u16;
