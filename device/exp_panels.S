@@ -4,11 +4,13 @@
 //            F143 or F152 times 2^-e
 // Arguments  m2 = out, m3 = scores, m4 = maxima, m5 = R, m6 = full pairs of panels,
 //            m7 = keys behind them (0..31) | pairs of zeros << 8, m8 = scale (half bits),
-//            m9 = (-e) & 63
+//            m9 = (-e) & 63; _causal behind an entry: m6 = valid keys - 1 | (pairs of panels - 1) << 12,
+//            m7 = offset + 8192, row r having the keys up to min(valid, r + offset), none allowed
 // Shapes     scores: A16 panels [keys / 16][R][16] of halves, keys a multiple of 32; maxima: R words with
 //            the half in both halves, at least as large as every valid score of the row
 // Alignment  8 bytes each (maxima 4), any region; out may be the scores with F16 out. Access tail: none
-// Scratch    64 bytes at the worker base (masks of a ragged pair)
+// Scratch    136 bytes at the worker base: masks of 17 quads, 8 full ones, the ragged one, 8 empty ones; a row
+//            takes 8 of them from its first ragged quad on
 // Split      rows w, w + 6, ...   Contexts: all six workers
 // Slots      per 8 keys 7 bundles with F8 out (6 with F16), of which 4 are f16v2exp and take 2 slots
 //            each unless both arguments are zero:
@@ -80,11 +82,29 @@
     .endif
 .endm
 
-.macro EXP_PANELS name, f8, format
+// 8 full masks, one for the ragged quad, 8 empty ones. 20 slots.
+.macro EXP_MASKS
+    { setzi $m11, 0 ; not64 $a0:1, $azeros }
+    { rpt 8, 0 ; fnop }
+    { st64step $a0:1, $mworker_base, $m11+=, 1 ; fnop }
+    { rpt 9, 0 ; fnop }
+    { st64step $azeros, $mworker_base, $m11+=, 1 ; fnop }
+.endm
+// The mask of the ragged quad to its place, from m7 ragged keys. 6 slots.
+.macro EXP_RAGGED name
+    and $m9, $m7, 3
+    shl $m9, $m9, 3
+    setzi $m10, exp_panels_\name\()_masks
+    nop
+    { ld64 $a0:1, $m10, $m9, 0 ; fnop }
+    { st64 $a0:1, MASKS(8) ; fnop }
+.endm
+
+.macro EXP_PANELS name, f8, format, causal
     KERNEL_ENTRY exp_panels_\name, exp_panels_\name\()_worker, 8
-// Masks of 0 .. 4 valid halves of a quad.
+// Masks of 0 .. 3 valid halves of a quad.
 exp_panels_\name\()_masks:
-    .word 0, 0, 0x0000ffff, 0, 0xffffffff, 0, 0xffffffff, 0x0000ffff, 0xffffffff, 0xffffffff
+    .word 0, 0, 0x0000ffff, 0, 0xffffffff, 0, 0xffffffff, 0x0000ffff
 exp_panels_\name\()_worker:
     { get $m9, $WSR ; setzi $a0, ZAACC }
     { and $m9, $m9, 7 ; uput $FP_CLR, $a0 }
@@ -114,29 +134,40 @@ exp_panels_\name\()_worker:
     add $m2, $m2, $m8
     shl $m5, $m5, 2
     add $m5, $m5, -3
+    .if \causal
+    ld32 $m6, ARG(5)
+    add $m6, $m6, $m9
+    add $m6, $m6, -4096
+    add $m6, $m6, -4096
+    EXP_MASKS
+    .else
     ld32 $m4, ARG(4)
     ld32 $m7, ARG(5)
     shr $m8, $m7, 8
     and $m7, $m7, 255
     brz $m7, exp_panels_\name\()_row
     nop
-    // masks of the eight quads: min(max(keys - 4 q, 0), 4) valid halves
-    mov $m9, $m7
-    setzi $m11, 0
-    setzi $m6, 7
-    setzi $m10, exp_panels_\name\()_masks
-exp_panels_\name\()_mask:
-    max $m5, $m9, 0
-    min $m5, $m5, 4
-    shl $m5, $m5, 3
-    ld64 $a0:1, $m10, $m5, 0
-    st64step $a0:1, $mworker_base, $m11+=, 1
-    add $m9, $m9, -4
-    brnzdec $m6, exp_panels_\name\()_mask
-    ld32 $m5, ARG(3)
-    shl $m5, $m5, 2
-    add $m5, $m5, -3
+    EXP_MASKS
+    EXP_RAGGED \name
+    .endif
 exp_panels_\name\()_row:
+    .if \causal
+    ld32 $m8, ARG(4)
+    and $m10, $m8, 4095
+    add $m10, $m10, 1
+    min $m10, $m10, $m6
+    max $m10, $m10, 0
+    shr $m4, $m10, 5
+    and $m7, $m10, 31
+    add $m10, $m10, 31
+    shr $m10, $m10, 5
+    shr $m8, $m8, 12
+    sub $m8, $m8, $m10
+    add $m8, $m8, 1
+    add $m6, $m6, 6
+    nop
+    EXP_RAGGED \name
+    .endif
     { ld32 $a6, $m3, $m15, 0 ; fnop }
     { add $m3, $m3, 24 ; mov $a7, $a6 }
     { mov $m9, $m1 ; fnop }
@@ -186,7 +217,9 @@ exp_panels_\name\()_row:
     .endif
 exp_panels_\name\()_ragged:
     brz $m7, exp_panels_\name\()_zeros
-    setzi $m11, 0
+    shr $m11, $m7, 2
+    shl $m11, $m11, 3
+    sub $m11, 64, $m11
     EXP_MASKED_HALF \f8, 1, 1
     .if \f8
     EXP_MASKED_HALF \f8, $m5, 1
@@ -221,6 +254,9 @@ exp_panels_\name\()_exit:
     exitz $m15
 .endm
 
-EXP_PANELS f16, 0, 0
-EXP_PANELS f8, 1, 3
-EXP_PANELS f152, 1, 0
+EXP_PANELS f16, 0, 0, 0
+EXP_PANELS f8, 1, 3, 0
+EXP_PANELS f152, 1, 0, 0
+EXP_PANELS f16_causal, 0, 0, 1
+EXP_PANELS f8_causal, 1, 3, 1
+EXP_PANELS f152_causal, 1, 0, 1

@@ -52,7 +52,7 @@
 
 // The maximum of the row at m3 over m5 full panels and m6 keys more, in both halves of a4.
 .macro SOFTMAX_MAX p
-    { mov $m9, $m3 ; setzi $a4, 0x3fbff }
+    { mov $m9, $m3 ; setzi $a4, 0xffbff }
     { mov $m10, $m2 ; or $a4, $a4, 0xfbf00000 }
     { add $m11, $m5, -1 ; mov $a5, $a4 }
     { brz $m5, \p\()_max_ragged ; fnop }
@@ -73,7 +73,7 @@
     { ld64step $a0:1, $m15, $m9+=, 1 ; fnop }
     { nop ; f16v4max $a4:5, $a4:5, $a0:1 }
     { ld64 $a2:3, $m8, $m15, 0 ; fnop }
-    { ld64 $a0:1, $m15, $m9, 0 ; setzi $a6, 0x3fbff }
+    { ld64 $a0:1, $m15, $m9, 0 ; setzi $a6, 0xffbff }
     { nop ; and64 $a0:1, $a0:1, $a2:3 }
     { nop ; or $a6, $a6, 0xfbf00000 }
     { nop ; andc $a2, $a6, $a2 }

@@ -164,7 +164,7 @@ static void run_adjust(struct kernel_run *run) {
     uint16_t *x = (uint16_t *)(void *)sram_at(run->sram, 0, run->address[1]);
     if (run->spec.kernel == KERNEL_EXP_PANELS) {
         uint32_t *max = (uint32_t *)(void *)sram_at(run->sram, 0, run->address[2]);
-        const uint32_t limits[3] = {p[0], p[1], p[2]};
+        const uint32_t limits[5] = {p[0], p[1], p[2], p[6], p[7]};
         void *const op[2] = {max, x};
         num_kernel_row_max(limits, op);
     }

@@ -2,14 +2,35 @@
  * normalise_panels.S): rows dealt round robin, a constant per row and slots per panel. */
 #include "kernel/kernel_family.h"
 
-/* --- Row maximum: rows, keys, valid. --- */
+/* --- Causal calls: row r has the first min(valid, r + offset) keys, none where that is negative. --- */
+
+enum { CAUSAL_BIAS = 8192 };
+
+static bool causal_check(const struct kernel_spec *spec, uint32_t causal, GError **error) {
+    if (!kernel_check_param(spec, causal, 0, 1, 1, error)) return false;
+    const int32_t offset = (int32_t)spec->p[causal + 1], limit = spec->p[causal] ? 4096 : 0;
+    if (offset >= -limit && offset <= limit) return true;
+    return kernel_refuse(spec, causal + 1, "offset", limit ? "-4096..4096" : "0 without causal",
+                         error);
+}
+
+/* Keys of row r. */
+static uint32_t causal_keys(const struct kernel_spec *spec, uint32_t causal, uint32_t r) {
+    const int32_t valid = (int32_t)spec->p[2];
+    if (!spec->p[causal]) return (uint32_t)valid;
+    return (uint32_t)CLAMP((int32_t)r + (int32_t)spec->p[causal + 1], 0, valid);
+}
+
+/* --- Row maximum: rows, keys, valid, causal, offset. --- */
 
 enum { MAX_SETUP = 27, MAX_ROW = 8, MAX_PANELS = 2, MAX_RAGGED = 8, MAX_IDLE = 10 };
+enum { MAX_CAUSAL_ROW = 12 };
 
 static bool max_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
     if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 16, 1 << 16, 16, error)) return false;
     if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
+    if (!causal_check(spec, 3, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        KERNEL_F16_PAIR);
@@ -18,24 +39,34 @@ static bool max_describe(const struct kernel_spec *spec, struct kernel_needs *re
     return true;
 }
 
-static uint64_t max_cycles(const struct kernel_spec *spec, uint32_t lane) {
-    const uint32_t full = spec->p[2] / 16, ragged = spec->p[2] % 16;
+static uint32_t max_row_slots(uint32_t keys) {
+    const uint32_t full = keys / 16, ragged = keys % 16;
     uint32_t row = MAX_ROW;
     if (full) row += MAX_PANELS + 4 * full;
     if (ragged) row += MAX_RAGGED + 2 * (ragged / 4);
+    return row;
+}
+
+static uint64_t max_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t causal = spec->p[3];
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        const uint32_t rows = kernel_share(spec->p[0], w);
-        slots[w] = rows ? MAX_SETUP + rows * row : MAX_IDLE;
+        slots[w] = w < spec->p[0] ? MAX_SETUP : MAX_IDLE;
+        for (uint32_t r = w; r < spec->p[0]; r += TARGET_N_WORKERS)
+            slots[w] += max_row_slots(causal_keys(spec, 3, r)) + causal * MAX_CAUSAL_ROW;
     }
     return kernel_time_single(lane, 5, slots);
 }
 
 static uint32_t max_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[0] = spec->p[0];
-    ret[1] = spec->p[2] / 16;
-    ret[2] = spec->p[2] % 16;
+    ret[1] = spec->p[3] ? spec->p[2] : spec->p[2] / 16;
+    ret[2] = spec->p[3] ? spec->p[4] + CAUSAL_BIAS : spec->p[2] % 16;
     return 3;
+}
+
+static const char *max_symbol(const struct kernel_spec *spec) {
+    return spec->p[3] ? "row_max_causal" : "row_max";
 }
 
 /* f8 of EXP_PANELS and NORMALISE_PANELS: 0 F16, 1 F143, 2 F152; its exponent is 0 with F16. */
@@ -47,9 +78,10 @@ static bool f8_check(const struct kernel_spec *spec, uint32_t f8, uint32_t expon
     return kernel_refuse(spec, exponent, "scale", limit ? "-31..31" : "0 without F8", error);
 }
 
-/* --- Exponentials: rows, keys, valid, scale (half bits), f8, exponent. --- */
+/* --- Exponentials: rows, keys, valid, scale (half bits), f8, exponent, causal, offset. --- */
 
-enum { EXP_SETUP = 27, EXP_MASKS = 64, EXP_ROW = 11, EXP_PAIRS = 5, EXP_ZEROS = 2, EXP_IDLE = 12 };
+enum { EXP_SETUP = 27, EXP_MASKS = 27, EXP_ROW = 11, EXP_PAIRS = 5, EXP_ZEROS = 2, EXP_IDLE = 12 };
+enum { EXP_CAUSAL_SETUP = 19, EXP_CAUSAL_ROW = 20 };
 
 static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *ret, GError **error) {
     if (!kernel_check_param(spec, 0, 1, 2000, 1, error)) return false;
@@ -58,6 +90,7 @@ static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *re
     if (spec->p[3] == 0 || spec->p[3] >= 0x7c00)
         return kernel_refuse(spec, 3, "scale", "the bits of a positive finite half", error);
     if (!f8_check(spec, 4, 5, error)) return false;
+    if (!causal_check(spec, 6, error)) return false;
     const bool f8 = spec->p[4] != 0;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, f8 ? n : 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
@@ -71,18 +104,24 @@ static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *re
 }
 
 /* With two slots per exponential (isa 1.9: the default for arguments that are not both zero). */
-static uint64_t exp_cycles(const struct kernel_spec *spec, uint32_t lane) {
-    const uint32_t f8 = spec->p[4] != 0, pairs = spec->p[2] / 32, ragged = spec->p[2] % 32;
+static uint32_t exp_row_slots(const struct kernel_spec *spec, uint32_t keys) {
+    const uint32_t f8 = spec->p[4] != 0, pairs = keys / 32, ragged = keys % 32;
     const uint32_t zeros = spec->p[1] / 32 - pairs - (ragged != 0);
     uint32_t row = EXP_ROW;
     if (pairs) row += EXP_PAIRS + 4 * (10 + f8) * pairs;
-    if (ragged) row += 4 * 18 + 1;
+    if (ragged) row += 4 * 18 + 3;
     if (zeros) row += EXP_ZEROS + (f8 ? 4 : 8) * zeros;
+    return row;
+}
+
+static uint64_t exp_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t f8 = spec->p[4] != 0, causal = spec->p[6];
+    const uint32_t masks = causal ? EXP_CAUSAL_SETUP : spec->p[2] % 32 ? EXP_MASKS : 0;
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        const uint32_t rows = kernel_share(spec->p[0], w);
-        slots[w] =
-            rows ? EXP_SETUP + 2 * f8 + (ragged ? EXP_MASKS : 0) + rows * row : EXP_IDLE + f8;
+        slots[w] = w < spec->p[0] ? EXP_SETUP + 2 * f8 + masks : EXP_IDLE + f8;
+        for (uint32_t r = w; r < spec->p[0]; r += TARGET_N_WORKERS)
+            slots[w] += exp_row_slots(spec, causal_keys(spec, 6, r)) + causal * EXP_CAUSAL_ROW;
     }
     return kernel_time_single(lane, 8, slots);
 }
@@ -92,14 +131,21 @@ static uint32_t exp_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[0] = spec->p[0];
     ret[1] = pairs;
     ret[2] = ragged | (spec->p[1] / 32 - pairs - (ragged != 0)) << 8;
+    if (spec->p[6]) {
+        ret[1] = (spec->p[2] - 1) | (spec->p[1] / 32 - 1) << 12;
+        ret[2] = spec->p[7] + CAUSAL_BIAS;
+    }
     ret[3] = spec->p[3];
     ret[4] = -spec->p[5] & 63;
     return 5;
 }
 
 static const char *exp_symbol(const struct kernel_spec *spec) {
-    static const char *const names[] = {"exp_panels_f16", "exp_panels_f8", "exp_panels_f152"};
-    return names[spec->p[4]];
+    static const char *const names[2][3] = {
+        {"exp_panels_f16", "exp_panels_f8", "exp_panels_f152"},
+        {"exp_panels_f16_causal", "exp_panels_f8_causal", "exp_panels_f152_causal"},
+    };
+    return names[spec->p[6]][spec->p[4]];
 }
 
 /* --- Normalisation: rows, columns, divisor_column, f8, exponent, sums. --- */
@@ -155,8 +201,10 @@ static const char *normalise_symbol(const struct kernel_spec *spec) {
     return names[spec->p[5]][spec->p[3]];
 }
 
-const struct kernel_family kernel_family_ROW_MAX = {
-    .describe = max_describe, .cycles = max_cycles, .scalars = max_scalars};
+const struct kernel_family kernel_family_ROW_MAX = {.describe = max_describe,
+                                                      .cycles = max_cycles,
+                                                      .scalars = max_scalars,
+                                                      .symbol = max_symbol};
 const struct kernel_family kernel_family_EXP_PANELS = {
     .describe = exp_describe, .cycles = exp_cycles, .scalars = exp_scalars, .symbol = exp_symbol};
 const struct kernel_family kernel_family_NORMALISE_PANELS = {.describe = normalise_describe,

@@ -26,12 +26,20 @@ static void panels_store(const struct panels *o, uint32_t r, uint32_t c, uint16_
     else ((uint16_t *)o->out)[at16(o->rows, r, c)] = h;
 }
 
+/* Keys of row r: the valid ones, or with a causal call those up to r + offset. */
+static uint32_t keys_of(uint32_t r, uint32_t valid, uint32_t causal, int32_t offset) {
+    const int32_t seen = (int32_t)r + offset;
+    if (!causal || seen >= (int32_t)valid) return valid;
+    return seen > 0 ? (uint32_t)seen : 0;
+}
+
 void num_kernel_row_max(const uint32_t *p, void *const *op) {
     uint16_t *out = op[0];
     const uint16_t *in = op[1];
     for (uint32_t r = 0; r < p[0]; r++) {
         uint16_t best = 0xfbff;
-        for (uint32_t c = 0; c < p[2]; c++)
+        const uint32_t keys = keys_of(r, p[2], p[3], (int32_t)p[4]);
+        for (uint32_t c = 0; c < keys; c++)
             if (num_f16_to_f32(in[at16(p[0], r, c)]) > num_f16_to_f32(best))
                 best = in[at16(p[0], r, c)];
         out[2 * r] = out[2 * r + 1] = best;
@@ -42,11 +50,11 @@ void num_kernel_exp_panels(const uint32_t *p, void *const *op) {
     const struct panels o = {op[0], p[0], p[4], (int32_t)p[5]};
     const uint16_t *in = op[1], *maxima = op[2];
     const double scale = num_f16_to_f32((uint16_t)p[3]);
-    for (uint32_t r = 0; r < p[0]; r++)
+    for (uint32_t r = 0; r < p[0]; r++) {
+        const uint32_t keys = keys_of(r, p[2], p[6], (int32_t)p[7]), masked_from = keys / 32 * 32;
         for (uint32_t c = 0; c < p[1]; c++) {
-            const uint32_t masked_from = p[2] / 32 * 32;
             uint16_t h = 0;
-            if (c < p[2]) {
+            if (c < keys) {
                 const double v = scale * num_f16_to_f32(in[at16(p[0], r, c)]) -
                                  scale * num_f16_to_f32(maxima[2 * r]);
                 h = num_h(num_f32_round(v));
@@ -55,6 +63,7 @@ void num_kernel_exp_panels(const uint32_t *p, void *const *op) {
             }
             panels_store(&o, r, c, h);
         }
+    }
 }
 
 void num_kernel_normalise_panels(const uint32_t *p, void *const *op) {
