@@ -190,9 +190,11 @@ bool kernel_bind(const struct kernel_spec *spec, const uint32_t *addresses,
 
 uint32_t kernel_n_registers(const struct kernel_spec *spec) {
     struct kernel_needs needs;
-    uint32_t scalars[KERNEL_MAX_REGISTERS];
+    const uint32_t addresses[KERNEL_MAX_OPERANDS] = {0};
+    uint32_t values[KERNEL_MAX_REGISTERS];
     const bool ok = kernel_describe(spec, &needs, NULL);
     BUG_ON(!ok);
-    const struct kernel_row *row = &kernel_rows[spec->kernel];
-    return needs.n_operands + (row->family->scalars ? row->family->scalars(spec, scalars) : 0);
+    const struct kernel_family *family = kernel_rows[spec->kernel].family;
+    if (family->registers) return family->registers(spec, addresses, values);
+    return needs.n_operands + (family->scalars ? family->scalars(spec, values) : 0);
 }

@@ -262,14 +262,9 @@ void lower_send(struct lower *l, struct tg_ref from, uint32_t bytes, struct tg_r
     }
 }
 
-/* Words that are no pairs go to their own tile over the exchange. */
 static bool local_copy(struct delivery *v, struct tg_ref from, struct tg_ref to, uint32_t bytes) {
     if (same_place(v->l, from, to)) return true;
-    if (from.offset % 8 || to.offset % 8 || bytes % 8) {
-        tg_separate(&v->l->b, from.alloc, to.alloc);
-        lower_send(v->l, from, bytes, &to, 1);
-        return true;
-    }
+    BUG_ON(from.offset % 8 || to.offset % 8 || bytes % 8); /* see needs_halves */
     const struct lower_span span = {tile_of(v->l, to.alloc), bytes, to, from};
     g_array_append_val(v->l->local, span);
     return true;
@@ -360,6 +355,19 @@ static bool is_odd(const struct lower_run *r) {
     return r->from % 4 || r->to % 4 || r->bytes % 4;
 }
 
+/* No whole words, or no whole pairs of them on the tile of their source. */
+static bool needs_halves(const struct delivery *v, const struct lower_run *r) {
+    if (r->shard == HOLE || r->shard == FILLER) return false;
+    if (is_odd(r)) return true;
+    if (r->from % 8 == 0 && r->to % 8 == 0 && r->bytes % 8 == 0) return false;
+    const uint32_t n = v->l->p->values[v->d].layout.count[PROGRAM_REPLICA];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t to = v->l->alloc_of[v->d][v->d_shard + i];
+        if (lower_source_near(v->l, v->s, r->shard, tile_of(v->l, to)) != TG_NONE) return true;
+    }
+    return false;
+}
+
 /* All runs of the shard that w stands on. */
 static bool deliver_all(struct delivery *v, const struct walk *w) {
     enum { LONG_BYTES = 32 }; /* goes by itself even when others are packed */
@@ -368,12 +376,12 @@ static bool deliver_all(struct delivery *v, const struct walk *w) {
     uint32_t n_packed = 0;
     bool odd = false, ok = true;
     for (uint32_t k = 0; k < n; k++)
-        odd = odd || (runs[k].shard != HOLE && runs[k].shard != FILLER && is_odd(&runs[k]));
+        odd = odd || needs_halves(v, &runs[k]);
     for (uint32_t k = 0; ok && k < n; k++) {
         const struct lower_run *r = &runs[k];
         if (r->shard == HOLE) continue;
         if (r->shard == FILLER) ok = deliver_filler(v, r, v->op->inputs[1]);
-        else if (odd && (is_odd(r) || r->bytes < LONG_BYTES)) runs[n_packed++] = *r;
+        else if (odd && (r->bytes < LONG_BYTES || needs_halves(v, r))) runs[n_packed++] = *r;
         else ok = deliver(v, r);
     }
     return ok && (n_packed == 0 || lower_pack_runs(v->l, v->op, v->d_shard, runs, n_packed));

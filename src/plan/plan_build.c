@@ -38,7 +38,7 @@ void build_hold(struct build *b, uint32_t graph_value, uint32_t value) {
     b->held[graph_value] = (struct held){value, program_map_identity(), false};
 }
 
-static uint32_t add_value(struct build *b, const struct program_value *v) {
+uint32_t build_value(struct build *b, const struct program_value *v) {
     struct program_value x = *v;
     x.name = build_name(b, arena_strdup(b->p->arena, v->name));
     return program_add_value(b->p, &x);
@@ -49,7 +49,7 @@ uint32_t build_compute(struct build *b, const struct program_op *op,
     struct program_op o = *op;
     o.kind = PROGRAM_COMPUTE;
     o.passes = 1;
-    o.output = add_value(b, v);
+    o.output = build_value(b, v);
     o.map = program_map_identity();
     program_add_op(b->p, &o, b->repeat);
     return o.output;
@@ -60,7 +60,7 @@ uint32_t build_copy(struct build *b, const struct graph_op *op, const char *reas
     const struct program_op copy = {.kind = PROGRAM_COPY,
                                     .operation = op->name,
                                     .reason = reason,
-                                    .output = add_value(b, to),
+                                    .output = build_value(b, to),
                                     .n_inputs = 1,
                                     .inputs = {from->value},
                                     .map = from->map};
@@ -96,12 +96,12 @@ uint32_t build_source(struct build *b, uint32_t graph_value, const struct progra
     }
     v.sequence = blocks;
     if (blocks) v.step_sequence = graph_shape_elements(&t->shape) / blocks;
-    const uint32_t s = add_value(b, &v);
+    const uint32_t s = build_value(b, &v);
     if (!blocks) return s;
     struct program_value block = *like;
     block.name = b->g->values[value].name;
     block.tensor = (struct program_tensor){0};
-    const struct program_iterated i = {s, add_value(b, &block)};
+    const struct program_iterated i = {s, build_value(b, &block)};
     g_array_append_val(b->iterated, i);
     return i.argument;
 }
@@ -187,8 +187,6 @@ uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32
 /* --- Operations other than products --- */
 
 static bool build_gelu(struct build *b, const struct graph_op *op) {
-    if (op->attrs.form != GRAPH_GELU_TANH)
-        return plan_refuse(op, "form erf has no kernel yet", b->error);
     struct held *in = &b->held[resolve(b, op->operands[0])];
     if (in->value == PROGRAM_NONE) {
         struct program_value like = {.name = op->name,
@@ -207,7 +205,9 @@ static bool build_gelu(struct build *b, const struct graph_op *op) {
     v.sequence = 0;
     v.tensor = (struct program_tensor){0};
     const struct program_op gelu = {.compute = PROGRAM_KERNEL,
-                                    .kernel = PROGRAM_KERNEL_GELU,
+                                    .kernel = op->attrs.form == GRAPH_GELU_TANH
+                                                  ? PROGRAM_KERNEL_GELU
+                                                  : PROGRAM_KERNEL_GELU_ERF,
                                     .operation = op->name,
                                     .reason = "operator",
                                     .n_inputs = 1,
@@ -267,9 +267,9 @@ static bool build_add(struct build *b, const struct graph_op *op) {
     }
     const struct held *in = &b->held[resolve(b, left)];
     if (in->value == PROGRAM_NONE || !is_identity(&in->map) ||
-        !graph_shape_equal(&b->g->values[left].shape, s))
-        return plan_refuse(op, "one operand must be a computed value of the result's shape",
-                           b->error);
+        !graph_shape_equal(&b->g->values[left].shape, s) ||
+        !plan_is_suffix(&b->g->values[right].shape, s))
+        return build_point(b, op);
     struct program_value want = b->p->values[in->value];
     const struct program_layout *l = &want.layout;
     uint32_t rows, columns;
@@ -277,7 +277,7 @@ static bool build_add(struct build *b, const struct graph_op *op) {
     if (columns != want.cols || want.rows % rows || want.batch != 1 ||
         l->count[PROGRAM_REPLICA] > 1 || l->format != PROGRAM_F16 || l->order != PROGRAM_AMP_LEFT ||
         l->window_rows)
-        return plan_refuse(op, "this broadcast is not supported yet", b->error);
+        return build_point(b, op);
     want.layout.memory = PROGRAM_INTERLEAVED;
     want.role = PROGRAM_LOCAL;
     want.inside = PROGRAM_NONE;
@@ -303,12 +303,14 @@ static bool build_view(struct build *b, const struct graph_op *op) {
     const struct graph_attrs *a = &op->attrs;
     if (b->held[op->results[0]].value != PROGRAM_NONE)
         return true; /* a product holds this window */
-    if (in->value == PROGRAM_NONE)
-        return plan_refuse(op, "a view of a host tensor is not supported yet", b->error);
+    if (in->value == PROGRAM_NONE) return build_move(b, op);
+    const uint32_t images = b->p->values[in->value].batch;
+    if (op->kind == GRAPH_MERGE ? images != x->dim[0] : !in->swapped && images != 1)
+        return build_move(b, op); /* the maps below count other axes */
     struct held y = *in;
     if (in->swapped) { /* values: (b*n + h, s, d) <- image b, row h*D + d, column s */
         if (op->kind != GRAPH_SPLIT || x->n_dims != 3 || a->axis != 2 || a->into != 0)
-            return plan_refuse(op, "only heads of an attention's values are supported", b->error);
+            return build_move(b, op);
         y.map = (struct program_map){.inner = {a->count, UINT32_MAX, UINT32_MAX}};
         y.map.outer_to[0][0] = 1;
         y.map.inner_to[0][1] = (int32_t)(x->dim[2] / a->count);
@@ -321,14 +323,12 @@ static bool build_view(struct build *b, const struct graph_op *op) {
         if (a->axis + 1 != x->n_dims || !is_identity(&in->map))
             for (uint32_t i = 0; i < 3; i++)
                 if (in->map.inner[i] != UINT32_MAX || a->axis + 1 != x->n_dims)
-                    return plan_refuse(op, "only windows of the last axis are supported yet",
-                                       b->error);
+                    return build_move(b, op);
         y.map.offset[2] += (int32_t)a->start;
     } else {
         bool plain = x->n_dims == 3 && a->axis == 2 && a->into == 0;
         for (uint32_t i = 0; i < 3; i++) plain = plain && in->map.inner[i] == UINT32_MAX;
-        if (!plain)
-            return plan_refuse(op, "only heads of the last axis are supported yet", b->error);
+        if (!plain) return build_move(b, op);
         const uint32_t n = a->count;
         if (op->kind == GRAPH_SPLIT) { /* (b*n + h, s, d) <- row b*S + s, column h*D + d */
             y.map.inner[0] = n;
@@ -347,57 +347,6 @@ static bool build_view(struct build *b, const struct graph_op *op) {
     return true;
 }
 
-static bool build_ops(struct build *b, uint32_t *at, uint32_t repeat);
-
-static bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *at) {
-    const struct graph_repeat *r = &op->repeat;
-    const struct graph_block *body = &b->g->blocks[r->body];
-    struct program_carried *carried =
-        arena_new_array(b->p->arena, struct program_carried, r->n_carried);
-    const struct program_repeat x = {.count = op->attrs.count};
-    for (uint32_t i = 0; i < r->n_carried; i++) {
-        const struct held *in = &b->held[resolve(b, op->operands[i])];
-        if (in->value == PROGRAM_NONE || !is_identity(&in->map))
-            return plan_refuse(op, "a carried value must be a computed value", b->error);
-        struct program_value v = b->p->values[in->value]; /* takes the yield's layout below */
-        v.name = b->g->values[body->arguments[i]].name;
-        if (b->final) v.layout = b->carried_layout[body->arguments[i]];
-        v.role = PROGRAM_LOCAL;
-        v.inside = PROGRAM_NONE;
-        v.tensor = (struct program_tensor){0};
-        carried[i].initial = in->value;
-        carried[i].argument = add_value(b, &v);
-        build_hold(b, body->arguments[i], carried[i].argument);
-    }
-    b->repeat = program_add_repeat(b->p, &x);
-    b->count = op->attrs.count;
-    const struct program_op repeat = {.kind = PROGRAM_REPEAT,
-                                      .operation = op->name,
-                                      .reason = "repeat",
-                                      .output = PROGRAM_NONE,
-                                      .repeat = b->repeat,
-                                      .map = program_map_identity()};
-    program_add_op(b->p, &repeat, PROGRAM_NONE);
-    if (!build_ops(b, at, (uint32_t)(op - b->g->ops))) return false;
-    struct program_repeat *made = &b->p->repeats[b->repeat];
-    for (uint32_t i = 0; i < r->n_carried; i++) {
-        const struct held *y = &b->held[body->yields[i]];
-        if (y->value == PROGRAM_NONE || !is_identity(&y->map))
-            return plan_refuse(op, "a yield must be a computed value", b->error);
-        carried[i].yield = y->value;
-        b->carried_layout[body->arguments[i]] = b->p->values[y->value].layout;
-        build_hold(b, op->results[i], carried[i].argument);
-    }
-    made->n_carried = r->n_carried;
-    made->carried = carried;
-    made->n_iterated = b->iterated->len;
-    made->iterated =
-        arena_copy(b->p->arena, b->iterated->data, b->iterated->len * sizeof *made->iterated);
-    g_array_set_size(b->iterated, 0);
-    b->repeat = PROGRAM_NONE;
-    return true;
-}
-
 static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
     const uint32_t number = (uint32_t)(op - b->g->ops);
     switch (op->kind) {
@@ -413,8 +362,25 @@ static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
         return build_gelu(b, op);
     case GRAPH_ADD:
         return build_add(b, op);
-    case GRAPH_LAYER_NORM:
-        return build_norm(b, op);
+    case GRAPH_MUL:
+        return build_point(b, op);
+    case GRAPH_LAYER_NORM: {
+        const struct graph_shape *s = &b->g->values[op->operands[0]].shape;
+        const bool whole = s->dim[s->n_dims - 1] % 16 == 0 && op->attrs.epsilon == 1e-6f;
+        return whole ? build_norm(b, op) : build_rows_norm(b, op);
+    }
+    case GRAPH_RMS_NORM:
+        return build_rows_norm(b, op);
+    case GRAPH_SOFTMAX:
+        return build_softmax(b, op);
+    case GRAPH_CAST:
+        return build_cast(b, op);
+    case GRAPH_TRANSPOSE:
+        return build_move(b, op);
+    case GRAPH_CONCAT:
+        return build_concat(b, op);
+    case GRAPH_EMBED:
+        return build_embed(b, op);
     case GRAPH_SPLIT:
     case GRAPH_MERGE:
     case GRAPH_SLICE:
@@ -427,34 +393,12 @@ static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
 }
 
 /* All operations of one block from position *at on. */
-static bool build_ops(struct build *b, uint32_t *at, uint32_t repeat) {
+bool build_ops(struct build *b, uint32_t *at, uint32_t repeat) {
     const struct plan_order *o = b->order;
     while (*at < o->n_ops && o->repeat_of[*at] == repeat) {
         const uint32_t number = o->ops[(*at)++];
         if (!o->fused[number] && !build_op(b, &b->g->ops[number], at)) return false;
         build_note_results(b);
-    }
-    return true;
-}
-
-static bool mark_outputs(struct build *b) {
-    for (uint32_t i = 0; i < b->g->n_outputs; i++) {
-        const uint32_t value = b->g->outputs[i].value;
-        const struct graph_value *t = &b->g->values[value];
-        const struct held *h = &b->held[value];
-        if (h->value == PROGRAM_NONE || !is_identity(&h->map) ||
-            b->p->values[h->value].role != PROGRAM_LOCAL) {
-            diag_set(b->error, PLAN_OUTPUT, t->name);
-            return false;
-        }
-        struct program_value *v = &b->p->values[h->value];
-        v->role = PROGRAM_OUTPUT;
-        v->tensor = (struct program_tensor){.name = arena_strdup(b->p->arena, t->name),
-                                            .n_dims = t->shape.n_dims};
-        memcpy(v->tensor.shape, t->shape.dim, sizeof v->tensor.shape);
-        v->tensor.step[0] = (uint64_t)v->rows * v->cols;
-        v->tensor.step[1] = v->cols;
-        v->tensor.step[2] = 1;
     }
     return true;
 }
@@ -497,6 +441,8 @@ static struct program *build_pass(struct build *b) {
     b->repeat = PROGRAM_NONE;
     b->ones = PROGRAM_NONE;
     b->next_base = 0;
+    b->plain = arena_new_array(b->p->arena, struct plain, g->n_values);
+    memset(b->plain, 0xff, g->n_values * sizeof *b->plain);
     b->cast = arena_new_array(b->p->arena, uint32_t, g->n_values);
     memset(b->cast, 0xff, g->n_values * sizeof *b->cast);
     b->iterated = g_array_new(FALSE, FALSE, sizeof(struct program_iterated));
@@ -505,7 +451,7 @@ static struct program *build_pass(struct build *b) {
         b->held[i] = (struct held){PROGRAM_NONE, program_map_identity(), false};
     build_ones(b);
     uint32_t at = 0;
-    const bool ok = build_ops(b, &at, GRAPH_NONE) && mark_outputs(b);
+    const bool ok = build_ops(b, &at, GRAPH_NONE) && build_outputs(b);
     g_array_free(b->iterated, TRUE);
     g_hash_table_destroy(b->names);
     if (ok) return b->p;
@@ -513,8 +459,6 @@ static struct program *build_pass(struct build *b) {
     return NULL;
 }
 
-/* A carried argument has the layout of its yield, which is known when the body is built: graphs
- * with repeats are built twice. No yield's layout depends on its argument's. */
 /* A value whose shard alone is more than a tile has. */
 static bool values_fit(const struct build *b, const struct program *p,
                        struct plan_infeasible *ret_misfit) {
@@ -544,8 +488,7 @@ struct program *plan_build_program(const struct plan_order *order, const struct 
                       .chosen = chosen,
                       .g = g,
                       .error = error,
-                      .carried_layout =
-                          arena_new_array(scratch, struct program_layout, g->n_values + 1),
+                      .carried = arena_new_array(scratch, struct program_value, g->n_values + 1),
                       .final = g->n_blocks == 1};
     struct program *p = build_pass(&b);
     if (p && !b.final) {

@@ -12,6 +12,11 @@ struct held {
     bool swapped; /* rows are the program value's columns: attention's values */
 };
 
+/* A program value whose element numbers are the tensor's, made while `repeat` was open. */
+struct plain {
+    uint32_t value, repeat; /* PROGRAM_NONE: none; made outside of repeats or a source */
+};
+
 struct build {
     const struct plan_order *order;
     const struct plan_options *o;
@@ -19,6 +24,7 @@ struct build {
     const struct graph *g;
     struct program *p;
     struct held *held;  /* by graph value */
+    struct plain *plain; /* by graph value */
     uint32_t *cast;     /* by graph value: its F8 form, or PROGRAM_NONE */
     uint32_t next_base; /* first tile of the next product that needs few tiles */
     uint32_t ones;      /* 32 ones on every tile, or PROGRAM_NONE */
@@ -26,9 +32,9 @@ struct build {
     uint32_t count;     /* of that repeat */
     GArray *iterated;   /* program_iterated of that repeat */
     GHashTable *names;
-    /* Layouts of carried arguments, by graph value: those of the yields, known after a first pass.
-     */
-    struct program_layout *carried_layout;
+    /* Shapes and layouts of carried arguments, by graph value: those of the yields, known after a
+     * first pass. */
+    struct program_value *carried;
     bool final; /* second pass */
     struct plan_infeasible misfit; /* what did not fit when a pass failed without an error */
     GError **error;
@@ -42,6 +48,12 @@ static inline void build_axis(struct program_layout *l, uint32_t a, uint32_t cou
 }
 /* The name itself, or name.2, name.3, ... */
 const char *build_name(struct build *b, const char *name);
+uint32_t build_value(struct build *b, const struct program_value *v);
+/* All operations of one block from position *at on. */
+bool build_ops(struct build *b, uint32_t *at, uint32_t repeat);
+bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *at);
+/* Gives the outputs' values their role. */
+bool build_outputs(struct build *b);
 bool build_is_source(const struct build *b, uint32_t graph_value);
 void build_hold(struct build *b, uint32_t graph_value, uint32_t value);
 
@@ -68,6 +80,41 @@ bool build_batched(struct build *b, const struct graph_op *op);
 uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32_t graph_value,
                               const struct program_value *want);
 bool build_attention(struct build *b, const struct graph_op *op);
+
+/* --- Values by element numbers (plan_view.c) --- */
+
+void build_steps(const struct graph_shape *s, uint32_t ret_step[GRAPH_MAX_DIMS]);
+void build_digit(struct program_view *v, uint32_t extent, uint32_t step);
+/* NumPy broadcasting of one shape to another. */
+struct program_view build_broadcast(const struct graph_shape *from, const struct graph_shape *to);
+/* `from` itself if nothing changes. */
+uint32_t build_view_copy(struct build *b, const struct graph_op *op, uint32_t from,
+                         const struct program_view *view, const struct program_value *to);
+/* Further elements of a value that build_view_copy made. */
+void build_view_more(struct build *b, const struct graph_op *op, uint32_t from,
+                     const struct program_view *view, uint32_t to);
+/* F16 in AMP_LEFT, all axes but the last flattened into rows, spread over the tiles. */
+struct program_value build_even(const struct build *b, const char *name,
+                                const struct graph_shape *s);
+struct program_value build_even_matrices(const struct build *b, const char *name,
+                                         const uint32_t shape[3]);
+/* F16 panels on at least half of the tiles that have work. */
+bool build_is_even(const struct build *b, const struct program_value *v);
+/* The graph value as it is held, or stored, or copied: F16, its elements numbered as the tensor's. */
+uint32_t build_plain(struct build *b, const struct graph_op *op, uint32_t graph_value);
+/* A view of the graph value in the layout of *want: stored so by the host where that is allowed. */
+uint32_t build_viewed(struct build *b, const struct graph_op *op, uint32_t graph_value,
+                      const struct program_view *view, const struct program_value *want);
+
+/* --- Operations (plan_point.c, plan_rows.c, plan_move.c) --- */
+
+bool build_point(struct build *b, const struct graph_op *op);      /* add, mul */
+bool build_cast(struct build *b, const struct graph_op *op);
+bool build_rows_norm(struct build *b, const struct graph_op *op);  /* any width and epsilon */
+bool build_softmax(struct build *b, const struct graph_op *op);
+bool build_move(struct build *b, const struct graph_op *op);       /* split, merge, slice, transpose */
+bool build_concat(struct build *b, const struct graph_op *op);
+bool build_embed(struct build *b, const struct graph_op *op);
 /* After every operation: the values that came to hold a result. */
 void build_note_results(struct build *b);
 

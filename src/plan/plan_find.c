@@ -23,6 +23,17 @@ void plan_matrix(const struct graph_shape *s, uint32_t *ret_rows, uint32_t *ret_
     *ret_rows = (uint32_t)(graph_shape_elements(s) / *ret_columns);
 }
 
+bool plan_is_suffix(const struct graph_shape *from, const struct graph_shape *to) {
+    bool ones = false;
+    for (uint32_t i = 1; i <= from->n_dims; i++) {
+        const uint32_t x = from->dim[from->n_dims - i];
+        if (i > to->n_dims || (ones && x != 1)) return false;
+        ones = ones || x != to->dim[to->n_dims - i];
+        if (ones && x != 1) return false;
+    }
+    return true;
+}
+
 struct find {
     struct plan_order *p;
     const struct graph *g;
@@ -98,7 +109,7 @@ static bool fuse(const struct find *f, struct plan_gemm *m, uint32_t at,
     uint32_t rows, columns, all, width;
     plan_matrix(t, &rows, &columns);
     plan_matrix(s, &all, &width);
-    if (columns != width || all % rows || t->n_dims < 2 || f->position[other] > at + 1 ||
+    if (columns != width || all % rows || t->n_dims < 2 || !plan_is_suffix(t, s) || f->position[other] > at + 1 ||
         (m->epilogue & (PROGRAM_EPILOGUE_GELU | PROGRAM_EPILOGUE_RESIDUAL)))
         return false;
     m->epilogue |= PROGRAM_EPILOGUE_RESIDUAL;

@@ -100,6 +100,9 @@ uint32_t plan_resolve(const struct graph *g, uint32_t value);
 /* Last axis = columns, all others flattened into rows. */
 void plan_matrix(const struct graph_shape *s, uint32_t *ret_rows, uint32_t *ret_columns);
 
+/* True if `from` broadcasts to `to` by repeating its rows as a block: [1, .., 1, suffix of to]. */
+bool plan_is_suffix(const struct graph_shape *from, const struct graph_shape *to);
+
 struct program *plan_build_program(const struct plan_order *p, const struct plan_options *o,
                                    const struct plan_candidate *chosen,
                                    struct plan_infeasible *ret_misfit, GError **error);
