@@ -6,6 +6,7 @@
 
 #include "lower/lower.h"
 #include "numeric/num_format.h"
+#include "numeric/num_kernel.h"
 
 #include <math.h>
 #include <string.h>
@@ -239,10 +240,26 @@ static void tgr_normalise(const struct kernel_spec *s, uint8_t *const *o) {
     }
 }
 
+/* Kernels without a reading of their own here: the C twin. */
+static void tgr_twin(const struct kernel_spec *s, uint8_t *const *o) {
+    void *op[KERNEL_MAX_OPERANDS];
+    for (uint32_t i = 0; i < KERNEL_MAX_OPERANDS; i++) op[i] = o[i];
+    switch (s->kernel) {
+#define TWIN(kernel, function)                                                                     \
+    case KERNEL_##kernel:                                                                          \
+        function(s->p, op);                                                                        \
+        break;
+#include "cli/kernel_twin.def"
+#undef TWIN
+    default:
+        g_error("kernel %s has no twin", kernel_name(s->kernel));
+    }
+}
+
 static void tgr_call(const struct tgr *r, uint32_t call) {
     const struct tile_graph *g = r->g;
     const struct kernel_spec *s = &g->specs[g->calls.spec[call]];
-    uint8_t *o[KERNEL_MAX_OPERANDS];
+    uint8_t *o[KERNEL_MAX_OPERANDS] = {0};
     for (uint32_t i = g->calls.first_operand[call]; i < g->calls.first_operand[call + 1]; i++)
         o[i - g->calls.first_operand[call]] = tgr_at(r, g->calls.operand[i]);
     switch (s->kernel) {
@@ -294,7 +311,7 @@ static void tgr_call(const struct tgr *r, uint32_t call) {
         memset(o[0], 0, s->p[0]);
         break;
     default:
-        g_error("kernel %s has no test semantics", kernel_name(s->kernel));
+        tgr_twin(s, o);
     }
 }
 

@@ -352,15 +352,11 @@ bool build_attention(struct build *b, const struct graph_op *op) {
     a.scale = op->attrs.scale != 0 ? op->attrs.scale : 1 / sqrtf((float)a.width);
     a.qk8 = b->o->attention_qk_fp8;
     a.pv8 = b->o->attention_pv_fp8;
-    if (op->attrs.causal) return plan_refuse(op, "causal attention is not supported yet", b->error);
-    if (a.out % 16 == 0)
-        return plan_refuse(op, "a value width that is a multiple of 16 is not supported yet",
-                           b->error);
+    if (plan_attention_is_by_rows(b->g, op)) return build_attention_rows(b, op);
     if (!choose_grid(&a)) return plan_refuse(op, "no grid within the kernels' limits", b->error);
     const struct held *values_held = &b->held[plan_resolve(b->g, op->operands[2])];
     if (values_held->value != PROGRAM_NONE && !values_held->swapped)
-        return plan_refuse(op, "its values need a transposing kernel, which is not there yet",
-                           b->error);
+        return build_attention_rows(b, op);
     struct program_value queries =
         value(&a, "queries", a.rows, a.width,
               build_layout(qk_format(&a), PROGRAM_AMP_BATCHED, PROGRAM_ANY));

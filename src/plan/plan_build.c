@@ -170,20 +170,6 @@ uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_
     return build_copy(b, op, "gather", &from, want);
 }
 
-uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32_t graph_value,
-                              const struct program_value *want) {
-    struct held from = b->held[resolve(b, graph_value)];
-    const struct program_value *v = &b->p->values[from.value];
-    if (want->batch > 1 && v->batch == 1 &&
-        is_identity(&from.map)) /* held with its axes flattened */
-        from.map.inner_to[0][1] = (int32_t)want->rows, from.map.inner_to[0][0] = 0;
-    else if (want->batch == 1 && v->batch > 1 && is_identity(&from.map)) {
-        from.map.inner[1] = v->rows;
-        from.map.outer_to[1][0] = 1;
-    }
-    return build_copy(b, op, "gather", &from, want);
-}
-
 /* --- Operations other than products --- */
 
 static bool build_gelu(struct build *b, const struct graph_op *op) {
@@ -376,7 +362,7 @@ static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
     case GRAPH_CAST:
         return build_cast(b, op);
     case GRAPH_TRANSPOSE:
-        return build_move(b, op);
+        return build_transpose(b, op);
     case GRAPH_CONCAT:
         return build_concat(b, op);
     case GRAPH_EMBED:

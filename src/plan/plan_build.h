@@ -75,10 +75,30 @@ uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_
 bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
 /* A product outside the search. */
 bool build_batched(struct build *b, const struct graph_op *op);
-/* A computed value as want->batch matrices of want->rows rows (those of the value's leading axes).
- */
-uint32_t build_place_matrices(struct build *b, const struct graph_op *op, uint32_t graph_value,
-                              const struct program_value *want);
+
+/* A view of a tensor as matrices of rows x cols: `lead` has the digits in front of the two. */
+struct build_operand {
+    uint32_t graph_value; /* GRAPH_NONE: `value` */
+    uint32_t value;       /* of the program */
+    struct program_view lead;
+    uint32_t rows, cols, step_row, step_col;
+    uint32_t matrices[3]; /* the tensor itself: number, rows, columns */
+};
+struct build_product {
+    const struct graph_op *op;
+    const char *name;
+    uint32_t batch, rows, inner, columns;
+    bool shared; /* one right operand for the whole batch */
+    struct build_operand left, right; /* [rows, inner], [inner, columns] */
+};
+/* [batch, rows, columns] in AMP_BATCHED; PROGRAM_NONE with b->misfit if no grid fits. */
+uint32_t build_product(struct build *b, const struct build_product *x);
+/* A view of the value as matrices (their number, rows, columns in `shape`) with the elements in
+ * blocks in which 16 rows are contiguous. PROGRAM_NONE if they are too small for that to pay. */
+uint32_t build_turned(struct build *b, const struct graph_op *op, uint32_t from,
+                      const struct program_view *view, const uint32_t shape[3]);
+/* Attention by whole rows of scores (plan_attention_rows.c). */
+bool build_attention_rows(struct build *b, const struct graph_op *op);
 bool build_attention(struct build *b, const struct graph_op *op);
 
 /* --- Values by element numbers (plan_view.c) --- */
@@ -112,7 +132,8 @@ bool build_point(struct build *b, const struct graph_op *op);      /* add, mul *
 bool build_cast(struct build *b, const struct graph_op *op);
 bool build_rows_norm(struct build *b, const struct graph_op *op);  /* any width and epsilon */
 bool build_softmax(struct build *b, const struct graph_op *op);
-bool build_move(struct build *b, const struct graph_op *op);       /* split, merge, slice, transpose */
+bool build_move(struct build *b, const struct graph_op *op); /* split, merge, slice */
+bool build_transpose(struct build *b, const struct graph_op *op);
 bool build_concat(struct build *b, const struct graph_op *op);
 bool build_embed(struct build *b, const struct graph_op *op);
 /* After every operation: the values that came to hold a result. */

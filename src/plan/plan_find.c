@@ -282,7 +282,8 @@ static bool check_constraints(const struct find *f) {
 
 static bool find_all(struct find *f) {
     for (uint32_t i = 0; i < f->p->n_ops; i++)
-        if (f->g->ops[f->p->ops[i]].kind == GRAPH_ATTENTION)
+        if (f->g->ops[f->p->ops[i]].kind == GRAPH_ATTENTION &&
+            !plan_attention_is_by_rows(f->g, &f->g->ops[f->p->ops[i]]))
             find_values(f, &f->g->ops[f->p->ops[i]]);
     for (uint32_t i = 0; i < f->p->n_ops; i++) {
         const struct graph_op *op = &f->g->ops[f->p->ops[i]];

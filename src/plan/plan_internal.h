@@ -103,6 +103,9 @@ void plan_matrix(const struct graph_shape *s, uint32_t *ret_rows, uint32_t *ret_
 /* True if `from` broadcasts to `to` by repeating its rows as a block: [1, .., 1, suffix of to]. */
 bool plan_is_suffix(const struct graph_shape *from, const struct graph_shape *to);
 
+/* Attention that the plan with split keys does not serve, whatever its operands. */
+bool plan_attention_is_by_rows(const struct graph *g, const struct graph_op *op);
+
 struct program *plan_build_program(const struct plan_order *p, const struct plan_options *o,
                                    const struct plan_candidate *chosen,
                                    struct plan_infeasible *ret_misfit, GError **error);

@@ -51,6 +51,44 @@ bool build_move(struct build *b, const struct graph_op *op) {
     return true;
 }
 
+/* Matrices of the axis that becomes the last and the one that was it, the other axes in front:
+ * turned in blocks they move on in runs of 16. */
+static uint32_t turned_matrices(struct build *b, const struct graph_op *op, uint32_t from,
+                                uint32_t ret_step[GRAPH_MAX_DIMS]) {
+    const struct graph_shape *x = &b->g->values[op->operands[0]].shape;
+    const uint32_t last = x->n_dims - 1, row = op->attrs.perm[last];
+    uint32_t step[GRAPH_MAX_DIMS], number = x->dim[row] * x->dim[last];
+    build_steps(x, step);
+    struct program_view v = {0};
+    for (uint32_t i = last; i-- > 0;) {
+        if (i == row) continue;
+        ret_step[i] = number;
+        number *= x->dim[i];
+    }
+    ret_step[row] = x->dim[last];
+    ret_step[last] = 1;
+    for (uint32_t i = 0; i < last; i++)
+        if (i != row) build_digit(&v, x->dim[i], step[i]);
+    build_digit(&v, x->dim[row], step[row]);
+    build_digit(&v, x->dim[last], 1);
+    const uint32_t shape[3] = {number / x->dim[row] / x->dim[last], x->dim[row], x->dim[last]};
+    return build_turned(b, op, from, &v, shape);
+}
+
+bool build_transpose(struct build *b, const struct graph_op *op) {
+    const struct graph_shape *y = &b->g->values[op->results[0]].shape;
+    if (y->n_dims == 0 || op->attrs.perm[y->n_dims - 1] == y->n_dims - 1) return build_move(b, op);
+    uint32_t step[GRAPH_MAX_DIMS];
+    const uint32_t x = build_plain(b, op, op->operands[0]);
+    const uint32_t turned = turned_matrices(b, op, x, step);
+    if (turned == PROGRAM_NONE) return build_move(b, op);
+    struct program_view v = {0};
+    for (uint32_t i = 0; i < y->n_dims; i++) build_digit(&v, y->dim[i], step[op->attrs.perm[i]]);
+    const struct program_value even = build_even(b, op->name, y);
+    build_hold(b, op->results[0], build_view_copy(b, op, turned, &v, &even));
+    return true;
+}
+
 bool build_concat(struct build *b, const struct graph_op *op) {
     const struct graph_shape *s = &b->g->values[op->results[0]].shape;
     const struct program_value y = build_even(b, op->name, s);
