@@ -1,6 +1,6 @@
 /* ipu-stack kernel-cycles: one call on the tile model, or all published rows. */
 #include "cli/cli.h"
-#include "cli/kernel_run.h"
+#include "cli/kernel_published.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -105,30 +105,6 @@ static int cycles_one(const char *name, const char *shape, const struct kernel_r
 
 /* --- All published rows. --- */
 
-struct published {
-    uint32_t row, cycles;
-    enum kernel_data data;
-    struct kernel_spec spec;
-};
-static const struct published published_rows[] = {
-#define PUBLISHED(row, name, cycles, data, ...)                                                    \
-    {row, cycles, KERNEL_DATA_##data, {KERNEL_##name, {__VA_ARGS__}}},
-#define LEFT_OUT(first, last, reason)
-#include "cli/kernel_published.def"
-#undef PUBLISHED
-#undef LEFT_OUT
-};
-static const struct {
-    uint32_t first, last;
-    const char *reason;
-} left_out[] = {
-#define PUBLISHED(row, name, cycles, data, ...)
-#define LEFT_OUT(first, last, reason) {first, last, reason},
-#include "cli/kernel_published.def"
-#undef PUBLISHED
-#undef LEFT_OUT
-};
-
 static void print_shape(const struct kernel_spec *spec, bool json) {
     for (uint32_t i = 0; i < KERNEL_MAX_PARAMS && kernel_param_name(spec->kernel, i); i++)
         if (json)
@@ -137,7 +113,7 @@ static void print_shape(const struct kernel_spec *spec, bool json) {
         else printf("%s%" PRId32, i ? "/" : "", (int32_t)spec->p[i]);
 }
 
-static bool print_published(const struct published *p, bool json, const char *comma) {
+static bool print_published(const struct kernel_published *p, bool json, const char *comma) {
     const struct kernel_run_options options = {.data = p->data, .seed = 1};
     GError *error = NULL;
     struct kernel_run *run = kernel_run_new(&p->spec, &options, &error);
@@ -168,23 +144,26 @@ static bool print_published(const struct published *p, bool json, const char *co
     return true;
 }
 
+static void print_left_out(void) {
+    size_t n;
+    const struct kernel_left_out *l = kernel_left_out_rows(&n);
+    puts("\nRows left out\n\n| rows | reason |\n|---|---|");
+    for (size_t i = 0; i < n; i++)
+        if (l[i].first == l[i].last) printf("| %u | %s |\n", l[i].first, l[i].reason);
+        else printf("| %u-%u | %s |\n", l[i].first, l[i].last, l[i].reason);
+}
+
 static int cycles_all(bool json) {
+    size_t n;
+    const struct kernel_published *rows = kernel_published_rows(&n);
     bool ok = true;
     if (json) putchar('[');
     else
         puts("| row | kernel | shape | data | published | measured | difference | closed form |\n"
              "|---:|---|---|---|---:|---:|---:|---:|");
-    for (size_t i = 0; i < ARRAY_LEN(published_rows); i++)
-        ok &= print_published(&published_rows[i], json, i ? ",\n" : "");
-    if (json) {
-        puts("]");
-        return ok ? CLI_OK : CLI_DEVICE_FAULT;
-    }
-    puts("\nRows left out\n\n| rows | reason |\n|---|---|");
-    for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
-        if (left_out[i].first == left_out[i].last)
-            printf("| %u | %s |\n", left_out[i].first, left_out[i].reason);
-        else printf("| %u-%u | %s |\n", left_out[i].first, left_out[i].last, left_out[i].reason);
+    for (size_t i = 0; i < n; i++) ok &= print_published(&rows[i], json, i ? ",\n" : "");
+    if (json) puts("]");
+    else print_left_out();
     return ok ? CLI_OK : CLI_DEVICE_FAULT;
 }
 
@@ -209,6 +188,7 @@ static int cycles_docs(void) {
         "Closed forms count two slots per exponential, so they are\nupper bounds for uniform "
         "scores.\n");
     const int status = cycles_all(false);
+    kernel_fit_print();
     kernel_accuracy_print();
     return status;
 }

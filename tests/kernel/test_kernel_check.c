@@ -2,6 +2,7 @@
  * closed forms hold; code sizes are those of kernel.def; the manual names every kernel. */
 #include "kernel/kernel.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -31,6 +32,24 @@ static void test_docs(void) {
         g_autofree char *row = g_strdup_printf("| %s |", kernel_name(k));
         g_assert_nonnull(strstr(out, row));
     }
+}
+
+/* Constant parts within 30 cycles of the published ones, or a reason beside them. */
+static void test_constants(void) {
+    int status;
+    g_autofree char *out = run("kernel-cycles --docs", &status);
+    g_assert_cmpint(status, ==, 0);
+    const char *table = strstr(out, "## Constant parts");
+    g_assert_nonnull(table);
+    g_auto(GStrv) lines = g_strsplit(table, "\n", -1);
+    uint32_t families = 0;
+    for (uint32_t i = 1; lines[i] && !g_str_has_prefix(lines[i], "## "); i++) {
+        g_auto(GStrv) cells = g_strsplit(lines[i], "|", -1);
+        if (g_strv_length(cells) != 10 || !g_ascii_isdigit(g_strstrip(cells[5])[0])) continue;
+        families++;
+        if (ABS(atoi(cells[7])) > 30) g_assert_cmpstr(g_strstrip(cells[8]), !=, "");
+    }
+    g_assert_cmpuint(families, >=, 10);
 }
 
 /* At most the published figure in every comparable row. */
@@ -84,6 +103,7 @@ int main(int argc, char **argv) {
         g_test_add_data_func(path, GUINT_TO_POINTER(k), test_sweep);
     }
     g_test_add_func("/kernel/docs", test_docs);
+    g_test_add_func("/kernel/constants", test_constants);
     g_test_add_func("/kernel/forced", test_forced);
     g_test_add_func("/kernel/published", test_published);
     return g_test_run();
