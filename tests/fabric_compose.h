@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum comp_kind { COMP_MUX, COMP_NEUTRAL, COMP_PAIR, COMP_PNEUTRAL, COMP_PTR, COMP_FMT };
+enum comp_kind { COMP_MUX, COMP_NEUTRAL, COMP_PAIR, COMP_PNEUTRAL, COMP_PTR, COMP_PPTR, COMP_FMT };
 enum comp_mode { COMP_NONE, COMP_ORDINARY, COMP_PAIRED };
 
 struct comp_event {
@@ -84,7 +84,7 @@ static inline void comp_paired(const struct comp_message *m, struct comp_primiti
         const uint32_t fmt = target_direction(s, d);
         struct comp_record r = {.early = target_ttm(s, d) < target_ttm(s, target_partner(d)),
             .pay = f + 2, .fmt = fmt, .n_events = 3,
-            .events = {{f, COMP_FMT, fmt}, {f + 2, COMP_PTR, m->at[k] / 4}, {f + m->n, COMP_FMT, 0}}};
+            .events = {{f, COMP_FMT, fmt}, {f + 2, COMP_PPTR, m->at[k] / 4}, {f + m->n, COMP_FMT, 0}}};
         r.source_start = r.early ? x : f;
         if (r.early) {
             r.events[r.n_events++] = (struct comp_event){x, COMP_PAIR, s.n ^ (d.n & 2u)};
@@ -98,6 +98,7 @@ static inline void comp_paired(const struct comp_message *m, struct comp_primiti
 }
 
 static inline bool comp_is_mux(enum comp_kind k) { return k == COMP_MUX || k == COMP_NEUTRAL; }
+/* A pointer may share its label with a mux when both are ordinary (3.4). */
 static inline bool comp_clash(const struct comp_event *a, const struct comp_event *b) {
     if (a->label != b->label) return false;
     const bool allowed = (a->kind == COMP_PTR && comp_is_mux(b->kind)) ||
@@ -205,7 +206,8 @@ static inline bool comp_is_two(const struct comp_encoder *e, uint32_t k) {
     return k + 1 < e->t->n_events && e->t->events[k].label == e->t->events[k + 1].label;
 }
 static inline uint32_t comp_csel(const struct comp_event *x) {
-    return comp_is_mux(x->kind) ? ISA_CSEL_MUX : x->kind == COMP_PTR ? ISA_CSEL_PTR
+    const bool pointer = x->kind == COMP_PTR || x->kind == COMP_PPTR;
+    return comp_is_mux(x->kind) ? ISA_CSEL_MUX : pointer ? ISA_CSEL_PTR
            : x->kind == COMP_FMT ? ISA_CSEL_FMT : ISA_CSEL_PAIR;
 }
 static inline void comp_put_two(struct comp_encoder *e, uint32_t n, uint32_t address, uint32_t sctl) {

@@ -27,6 +27,8 @@ struct device {
     struct device_fault fault;
     /* Of the current barrier. */
     uint8_t *zone;        /* [n_tiles] zone it waited in; 0 = it ran on */
+    uint32_t *sync_pc;    /* [n_tiles] of the instruction behind its sync */
+    struct tileset inactive; /* tiles that answered with sans */
     struct fabric_tile *rows;
     uint64_t max_cycle;
 };

@@ -18,6 +18,7 @@ static bool model_open(const struct device_options *o, struct device **ret, GErr
     d->marks = g_new0(GArray *, o->n_tiles);
     d->phases = g_array_new(false, false, sizeof(struct device_phase));
     d->zone = g_new0(uint8_t, o->n_tiles);
+    d->sync_pc = g_new0(uint32_t, o->n_tiles);
     d->rows = g_new0(struct fabric_tile, o->n_tiles);
     for (uint32_t i = 0; i < o->n_tiles; i++) {
         tile_init(&d->tiles[i], &d->config, d->sram, i);
@@ -45,6 +46,7 @@ static void model_close(struct device *d) {
     g_free(d->first_mark);
     g_free(d->mark_pc);
     g_free(d->zone);
+    g_free(d->sync_pc);
     g_free(d->rows);
     g_free(d);
 }

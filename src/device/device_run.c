@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { ZONE_ANS = 1, ZONE_INTERNAL = 3, ZONE_HOST = 7 };
+enum { M_LINK = 10 }; /* rows end with `br m10` (exchange 2.1) */
 
 /* --- Running tiles --- */
 
@@ -78,6 +79,7 @@ static void deadlock(struct device *d, uint32_t n_done) {
  * together. */
 static bool take_arrivals(struct device *d, struct device_phase *p, bool *ret_host) {
     p->first_arrival = UINT64_MAX;
+    d->inactive = (struct tileset){0};
     *ret_host = d->tiles[0].stop.zone == ZONE_HOST;
     for (uint32_t i = 0; i < d->options.n_tiles; i++) {
         const struct tile_stop *s = &d->tiles[i].stop;
@@ -90,6 +92,8 @@ static bool take_arrivals(struct device *d, struct device_phase *p, bool *ret_ho
             return false;
         }
         d->zone[i] = (uint8_t)s->zone;
+        d->sync_pc[i] = s->pc;
+        if (s->zone == ZONE_ANS) tileset_add(&d->inactive, i);
         p->first_arrival = MIN(p->first_arrival, s->cycle);
         if (i == 0 || s->cycle > p->last_arrival) {
             p->last_arrival = s->cycle;
@@ -120,51 +124,65 @@ static void csr_to(const struct fabric_csr *c, uint32_t x[TILE_N_EXCHANGE_CSRS])
     x[8] = c->outgoing_delta;
 }
 
-static struct fabric_tile row_of(struct tile *t) {
+/* The code around a row on its tile: from the sync to the instruction to which the row returns, which
+ * the link register names, and what is fetched ahead of that (exchange 6.2-2). */
+static uint32_t code_elements(const struct device *d, const struct tile *t) {
+    const uint32_t sync = d->sync_pc[t->n] - 4, link = t->s.m[M_LINK];
+    const uint32_t here = fabric_elements(sync, d->sync_pc[t->n] + TARGET_FETCH_AHEAD_BYTES);
+    return here | fabric_elements(link, (uint64_t)link + TARGET_FETCH_AHEAD_BYTES);
+}
+
+static struct fabric_tile row_of(const struct device *d, struct tile *t) {
     struct fabric_tile row = {.tile = (uint16_t)t->n, .row_address = t->stop.pc, .m = t->s.m,
-                              .csr = csr_of(t->s.exchange)};
+                              .code_elements = code_elements(d, t), .csr = csr_of(t->s.exchange)};
     for (uint32_t w = 0; w < TILE_N_WORKERS; w++)
         row.workers_active = row.workers_active || t->w[w].active;
     return row;
 }
 
-/* Collects the rows of a phase; false when a tile takes part that should not, or does not, or comes
- * in another cycle. */
+/* The tile whose slot 0 counts for all: the first with a row that waited with `sync 3`, else the first
+ * with a row; UINT32_MAX without rows. */
+static uint32_t first_row(const struct device *d) {
+    uint32_t any = UINT32_MAX;
+    for (uint32_t i = 0; i < d->options.n_tiles; i++) {
+        if (d->tiles[i].stop.reason != TILE_STOP_ROW) continue;
+        if (d->zone[i] == ZONE_INTERNAL) return i;
+        if (any == UINT32_MAX) any = i;
+    }
+    return any;
+}
+
+/* Collects the rows of a phase; false when one comes in another cycle. Who has a row without `sync 3`,
+ * or the other way round, is the fabric's to refuse (C3): when it will, the cycle of a row behind a
+ * `sans` does not matter. */
 static bool take_rows(struct device *d, struct device_phase *p, uint32_t *ret_n) {
-    uint32_t n = 0, first = 0;
+    uint32_t n = 0;
+    const uint32_t first = first_row(d);
+    if (first != UINT32_MAX) p->slot0 = d->tiles[first].stop.cycle;
     for (uint32_t i = 0; i < d->options.n_tiles; i++) {
         struct tile *t = &d->tiles[i];
         if (t->stop.reason != TILE_STOP_ROW) continue;
-        if (n == 0) {
-            first = i;
-            p->slot0 = t->stop.cycle;
-        }
-        if (d->zone[i] != ZONE_INTERNAL) {
-            device_fault_set(d, DEVICE_FAULT_SYNC, i, "tile %u has a row but waited in zone %u", i,
-                             d->zone[i]);
+        if (d->zone[i] == ZONE_HOST) {
+            device_fault_set(d, DEVICE_FAULT_SYNC, i, "tile %u has a row behind a host sync", i);
             return false;
         }
-        if (t->stop.cycle != p->slot0) {
+        const bool refused = d->zone[i] != ZONE_INTERNAL && !d->options.permissive;
+        if (t->stop.cycle != p->slot0 && !refused) {
             device_fault_set(d, DEVICE_FAULT_SYNC, i,
                              "slot 0 of tile %u is %" G_GINT64_FORMAT
                              " cycles off that of tile %u: the distances from sync to row differ",
                              i, (gint64)(t->stop.cycle - p->slot0), first);
             return false;
         }
-        d->rows[n++] = row_of(t);
+        d->rows[n++] = row_of(d, t);
     }
-    for (uint32_t i = 0; n != 0 && i < d->options.n_tiles; i++)
-        if (d->zone[i] == ZONE_INTERNAL && d->tiles[i].stop.reason != TILE_STOP_ROW) {
-            device_fault_set(d, DEVICE_FAULT_SYNC, i,
-                             "tile %u executes sync 3 in a phase in which it has no row", i);
-            return false;
-        }
     *ret_n = n;
     return true;
 }
 
 static bool run_rows(struct device *d, struct device_phase *p, uint32_t n) {
     const struct fabric_phase phase = {.sram = d->sram, .tiles = d->rows, .n_tiles = n,
+                                       .inactive = &d->inactive,
                                        .flags = d->options.permissive ? FABRIC_PERMISSIVE : 0};
     struct fabric_result result;
     fabric_phase_run(d->fabric, &phase, &result);

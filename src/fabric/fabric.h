@@ -112,6 +112,9 @@ struct fabric_result {
     const struct fabric_fault *first;  /* first error, or NULL */
 };
 
+/* Mask of the memory elements that [address, end) touches, clipped to SRAM (code_elements). */
+uint32_t fabric_elements(uint64_t address, uint64_t end);
+
 struct fabric;
 struct fabric *fabric_new(void);
 void fabric_free(struct fabric *f);

@@ -156,9 +156,6 @@ void fabric_memory_check(struct fabric *f, uint32_t i, uint32_t thread);
 void fabric_memory_source(struct fabric *f, uint32_t i, uint32_t thread);
 void fabric_memory_move(struct fabric *f);
 
-/* Mask of the elements that [address, end) touches, clipped to SRAM. */
-uint32_t fabric_elements(uint64_t address, uint64_t end);
-
 static inline const struct control *fabric_line(const struct fabric *f, const struct tile_plan *p,
                                                 uint32_t kind, uint32_t *ret_n) {
     *ret_n = p->line[kind].n;

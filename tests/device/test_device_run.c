@@ -319,19 +319,85 @@ static void test_fault_deadlock(void) {
     tile_graph_free(g);
 }
 
-/* Tile 2 takes part in the barrier with `sync 3` although it has no row. */
+static void expect_fabric_fault(struct package *p, const char *part, uint32_t number) {
+    struct session *s = open_session(p);
+    set_pattern(s, "a", 16, 5);
+    set_pattern(s, "b", 16, 6);
+    char *text = fault_text(s);
+    expect_in(text, part);
+    const struct device_fault *f = session_functions(s)->fault(session_device(s));
+    g_assert_cmpint(f->kind, ==, DEVICE_FAULT_FABRIC);
+    g_assert_cmpuint(f->number, ==, number);
+    g_free(text);
+    session_close(s);
+}
+
+/* C3: tile 2 takes part in the barrier with `sync 3` although it has no row. */
 static void test_fault_sync(void) {
     struct tile_graph *g = exchange_graph(8);
     struct package *p = compile(g, (struct compile_options){0});
     patch_program(p, 2, 2, isa_word_nop());
     patch_program(p, 2, 3, isa_word_sync(3));
+    expect_fabric_fault(p, "(C3) tile 2", 603);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+static struct package_segment *find_segment(struct package *p, uint32_t tile, uint32_t kind) {
+    for (uint32_t i = p->first_segment[tile]; i < p->first_segment[tile + 1]; i++)
+        if (p->segments[i].kind == kind) return &p->segments[i];
+    g_error("tile %u has no such segment", tile);
+}
+
+/* C3: tile 1 answers with `sans` as if it took no part, and calls its row nevertheless. */
+static void test_fault_both(void) {
+    struct tile_graph *g = exchange_graph(8);
+    struct package *p = compile(g, (struct compile_options){0});
+    const struct package_segment *s = find_segment(p, 1, PACKAGE_SEGMENT_PROGRAM);
+    uint32_t *words = (uint32_t *)(void *)(p->image + s->offset), at = 0;
+    while (words[at] != isa_word_sync(3)) at++;
+    patch_program(p, 1, at - 1, isa_word_sans(0)); /* in place of `put INCOMING_DCOUNT`, set by start-up */
+    patch_program(p, 1, at, isa_word_sync(1));
+    expect_fabric_fault(p, "(C3) tile 1", 603);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+/* Moves the rows of all tiles to `to`, with the calls to them. */
+static void move_rows(struct package *p, uint32_t to) {
+    for (uint32_t t = 0; t < p->meta.n_tiles; t++) {
+        bool has_rows = false;
+        for (uint32_t i = p->first_segment[t]; i < p->first_segment[t + 1]; i++)
+            has_rows = has_rows || p->segments[i].kind == PACKAGE_SEGMENT_ROWS;
+        if (!has_rows) continue;
+        struct package_segment *rows = find_segment(p, t, PACKAGE_SEGMENT_ROWS);
+        const struct package_segment *program = find_segment(p, t, PACKAGE_SEGMENT_PROGRAM);
+        uint32_t *words = (uint32_t *)(void *)(p->image + program->offset);
+        for (uint32_t k = 0; k < program->bytes / 4; k++)
+            for (uint32_t at = 0; at < rows->bytes; at += 4)
+                if (words[k] == isa_word_call(10, rows->address + at)) words[k] = isa_word_call(10, to + at);
+        rows->address = to;
+    }
+}
+
+/* H2: the code around a phase lies in an element of its own; tile 0's row reads from that element. */
+static void test_fault_code_element(void) {
+    struct tile_graph *g = exchange_graph(8);
+    struct package *p = compile(g, (struct compile_options){0});
+    move_rows(p, 0x78000);
     struct session *s = open_session(p);
     set_pattern(s, "a", 16, 5);
     set_pattern(s, "b", 16, 6);
-    char *text = fault_text(s);
-    expect_in(text, "tile 2 executes sync 3 in a phase in which it has no row");
-    g_free(text);
+    run_ok(s);
+    expect_pattern(s, "a_out", 16, 5);
     session_close(s);
+    const struct package_segment *program = find_segment(p, 0, PACKAGE_SEGMENT_PROGRAM);
+    const struct package_segment *rows = find_segment(p, 0, PACKAGE_SEGMENT_ROWS);
+    g_assert_cmpuint(target_element(program->address), !=, target_element(rows->address));
+    uint32_t *words = (uint32_t *)(void *)(p->image + rows->offset), at = 0;
+    while (isa_exch_decode(words + at, 1).kind != ISA_EXCH_SEND) at++;
+    words[at] = isa_word_send(8, program->address / 4, words[at] & 7);
+    expect_fabric_fault(p, "(H2) tile 0", 502);
     package_free(p);
     tile_graph_free(g);
 }
@@ -412,6 +478,8 @@ int main(int argc, char **argv) {
     g_test_add_func("/device/fault/unwritten", test_fault_unwritten);
     g_test_add_func("/device/fault/deadlock", test_fault_deadlock);
     g_test_add_func("/device/fault/sync", test_fault_sync);
+    g_test_add_func("/device/fault/both", test_fault_both);
+    g_test_add_func("/device/fault/code_element", test_fault_code_element);
     g_test_add_func("/device/limit", test_limit);
     g_test_add_func("/device/infeasible", test_infeasible);
     g_test_add_func("/device/two_sessions", test_two_sessions);
