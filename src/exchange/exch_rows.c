@@ -1,6 +1,6 @@
 /* Rows of a schedule: gathers per tile the sends and the controls that its receives need, in order
- * of time, drops what neighbours make superfluous (neutral at a cut-over, contiguous pointers,
- * persistent format) and encodes. Two counting sorts, then work per tile. */
+ * of time, drops what neighbours make superfluous (neutral at a cut-over or in front of an idle bus,
+ * contiguous pointers, persistent format) and encodes. Two counting sorts, then work per tile. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -198,6 +198,49 @@ struct make {
     struct exch_row_writer out;
 };
 
+/* --- Neutrals in front of idle buses --- */
+
+/* Whether `tile` sends in slots [from, to); paired: only what also takes its partner's lane counts. */
+static bool sends_between(const struct make *k, uint32_t tile, int64_t from, int64_t to, bool paired) {
+    uint32_t lo = k->g.first_send[tile], hi = k->g.first_send[tile + 1];
+    const uint32_t end = hi;
+    while (lo < hi) { /* first send that ends behind `from` */
+        const uint32_t mid = (lo + hi) / 2, i = k->g.send[mid];
+        if ((int64_t)k->s->slot[i] + k->m->items[i] > from) hi = mid;
+        else lo = mid + 1;
+    }
+    for (; lo < end && k->s->slot[k->g.send[lo]] < to; lo++)
+        if (!paired || k->m->paired[k->g.send[lo]]) return true;
+    return false;
+}
+
+/* Nothing passes on the bus of `source` at tile t's multiplexer between two labels. */
+static bool bus_idle(const struct make *k, uint32_t source, uint32_t t, uint32_t from, uint32_t to) {
+    const int64_t shift = exch_route()->ttm[source][t] + 1;
+    return !sends_between(k, source, from - shift, to - shift, false) &&
+           !sends_between(k, source ^ 1, from - shift, to - shift, true);
+}
+
+/* Between two ordinary messages the multiplexer may stay on the first one's bus when nothing passes
+ * there: an idle bus is no error (exchange 2.7, 3.1; a vendor's own rows do it behind messages). That
+ * saves the neutral, a word, and often a cut of the send that carries it. */
+static void drop_neutrals(struct make *k, uint32_t t) {
+    struct tile_work *w = &k->w;
+    const uint32_t lag = exch_lag(exch_route(), t);
+    uint32_t at = 0, kept = 0; /* controls looked at; kept of them */
+    for (uint32_t a = k->g.first_rec[t]; a + 1 < k->g.first_rec[t + 1]; a++) {
+        const struct receive *r = &k->g.rec[a], *next = r + 1;
+        const uint32_t end = r->label - lag + k->m->items[r->message], x = next->label - lag;
+        if (k->m->paired[r->message] || k->m->paired[next->message] || end >= x) continue;
+        if (!bus_idle(k, k->m->src[r->message], t, end, x)) continue;
+        for (; w->all[at].label < end || w->all[at].kind != CTL_MUX; at++) w->all[kept++] = w->all[at];
+        BUG_ON(w->all[at].label != end || w->all[at].value != TARGET_EXCH_MUX_NEUTRAL);
+        at++;
+    }
+    while (at < w->n_all) w->all[kept++] = w->all[at++];
+    w->n_all = kept;
+}
+
 static bool make_tile(struct make *k, uint32_t t, GError **error) {
     struct tile_work *w = &k->w;
     w->n_x = w->n_p = w->horizon = 0;
@@ -213,6 +256,7 @@ static bool make_tile(struct make *k, uint32_t t, GError **error) {
     k->r->first_word[t] = k->out.words->len;
     k->r->first_site[t] = k->out.sites->len;
     k->r->tile_horizon[t] = w->horizon;
+    drop_neutrals(k, t);
     if (w->n_all == 0 && w->n_sends == 0) return true;
     k->r->active[t] = 1;
     k->out.row_start = k->out.words->len;
