@@ -13,6 +13,12 @@
 struct tile_weights {
     double f16[4][4][16] __attribute__((aligned(64)));
     double f8[4][8][16];
+    /* F143 as integers (tile_f143.h), when f143_limit is not 0. */
+    int16_t f143[4][4][16][2] __attribute__((aligned(64))); /* [phase][input / 2][unit][input % 2] */
+    double f143_factor[4];    /* of the integers of a phase, 2^scale included */
+    double f143_rest[4][8][16] __attribute__((aligned(64))); /* of listed inputs: what the integers leave out */
+    uint8_t f143_n_rest[4], f143_rest_input[4][8];
+    uint32_t f143_limit;      /* eight left operands' magnitudes may sum up to */
     uint32_t f16_generation, f8_generation; /* 0 = never */
     uint32_t f8_format;
     int32_t f8_scale;
@@ -67,6 +73,8 @@ struct tile_fused_run {
     uint8_t *pointer[TILE_FUSED_STREAMS]; /* in the tile's memory */
     const double *w;                      /* [phase][input][unit] */
     const double *f8_values;
+    const struct tile_weights *weights;   /* F143: those of w */
+    uint8_t *f143_base;                   /* F143: base of the left operands that did last */
     uint8_t *memory;    /* start of the tile's memory */
     uint64_t *written;  /* NULL: what is stored to counts as written already */
 };

@@ -92,6 +92,25 @@ VEC static inline f16s f16s_chain(f16s v, __m128 in) {
                    _mm_castpd_ps(_mm_shuffle_pd(b0, b1, 1)), _mm_castpd_ps(_mm_shuffle_pd(b1, i, 3))}};
 }
 
+typedef struct {
+    __m256i h[2];
+} i16s;
+VEC static inline i16s i16s_zero(void) { return (i16s){{_mm256_setzero_si256(), _mm256_setzero_si256()}}; }
+VEC static inline i16s i16s_madd(const int16_t *w, const int16_t *x, i16s add) {
+    int32_t pair;
+    memcpy(&pair, x, 4);
+    for (uint32_t k = 0; k < 2; k++) {
+        const __m256i v = _mm256_load_si256((const __m256i *)(const void *)(w + 16 * k));
+        add.h[k] = _mm256_add_epi32(add.h[k], _mm256_madd_epi16(v, _mm256_set1_epi32(pair)));
+    }
+    return add;
+}
+VEC static inline d16s d16s_of_ints(i16s v) {
+    d16s r;
+    for (uint32_t k = 0; k < 4; k++)
+        r.q[k] = _mm256_cvtepi32_pd(k % 2 ? _mm256_extracti128_si256(v.h[k / 2], 1) : _mm256_castsi256_si128(v.h[k / 2]));
+    return r;
+}
 VEC static inline f16s f16s_zero(void) {
     const __m128 z = _mm_setzero_ps();
     return (f16s){{z, z, z, z}};

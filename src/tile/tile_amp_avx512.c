@@ -85,6 +85,16 @@ VEC static inline f16s f16s_chain(f16s v, __m128 in) {
     return (f16s){{chain8(v.set[0], pairs), chain8(v.set[1], _mm_unpackhi_pd(pairs, pairs))}};
 }
 
+typedef __m512i i16s;
+VEC static inline i16s i16s_zero(void) { return _mm512_setzero_si512(); }
+VEC static inline i16s i16s_madd(const int16_t *w, const int16_t *x, i16s add) {
+    int32_t pair;
+    memcpy(&pair, x, 4);
+    return _mm512_add_epi32(add, _mm512_madd_epi16(_mm512_load_si512(w), _mm512_set1_epi32(pair)));
+}
+VEC static inline d16s d16s_of_ints(i16s v) {
+    return (d16s){{_mm512_cvtepi32_pd(_mm512_castsi512_si256(v)), _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(v, 1))}};
+}
 VEC static inline f16s f16s_zero(void) { return (f16s){{_mm256_setzero_ps(), _mm256_setzero_ps()}}; }
 VEC static inline f16s f16s_scale(f16s v, float by) {
     return (f16s){{_mm256_mul_ps(v.set[0], _mm256_set1_ps(by)), _mm256_mul_ps(v.set[1], _mm256_set1_ps(by))}};

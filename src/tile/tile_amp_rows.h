@@ -9,11 +9,21 @@
  * before its stores: tile_fused_run.rows says that no load fetches what an earlier slot of the block
  * stores. Where a value is infinite or NaN the row is left to the code that goes slot by slot. */
 
+#include "tile/tile_f143.h"
+
+/* Rows, phases and inputs are few: their loops disappear, so that sums stay in registers. */
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
 /* What rows keep at hand. The words loaded last and made last, four each: the next row's first left word
  * and partial are words 3, the results that it stores first are words 2 and 3. */
 struct rows {
     uint8_t *load[2], *store;
     __m256i x, partial, out;
+    bool minus_zero; /* the sums that the next row starts from may hold -0 */
 };
 
 /* Words 3 of a, 0 to 2 of b; words 2, 3 of a, 0, 1 of b. */
@@ -45,25 +55,22 @@ VEC static inline void widen_f143(__m128i v, double *ret) {
     d16s_store(ret, d16s_of(f16s_scale(f16s_of_halves(halves_of_f143(v)), 128)));
 }
 
-/* The left operands of a row; false when the slots have to look at them. */
-VEC static inline __attribute__((always_inline)) bool widen_row(const struct tile_fused_run *r,
+/* The left operands of a row; F143: not NaN. */
+VEC static inline __attribute__((always_inline)) void widen_row(const struct tile_fused_run *r,
                                                                 enum tile_fused_type type, __m256i x,
                                                                 double *ret) {
     if (type == TILE_FUSED_F16) {
         d16s_store(ret, d16s_of(f16s_of_halves(x)));
-        return true;
+        return;
     }
     if (type == TILE_FUSED_F143) {
-        const __m256i nan = _mm256_set1_epi8((char)0x80);
-        if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, nan)) != 0) return false;
         widen_f143(_mm256_castsi256_si128(x), ret);
         widen_f143(_mm256_extracti128_si256(x, 1), ret + 16);
-        return true;
+        return;
     }
     uint8_t codes[32];
     _mm256_storeu_si256((__m256i *)(void *)codes, x);
     for (uint32_t k = 0; k < 32; k++) ret[k] = r->f8_values[codes[k]];
-    return true;
 }
 
 /* Products of one call of n rows, added in the order of the type; x is [row][inputs of a row]. */
@@ -72,9 +79,12 @@ VEC static inline __attribute__((always_inline)) void products(const double *w, 
                                                                uint32_t n, d16s *ret) {
     d16s a[ROWS], b[ROWS], first[ROWS];
     const uint32_t chunk = any_order ? 2 : 4;
+    UNROLL
     for (uint32_t i = 0; i < inputs; i += chunk) {
+        UNROLL
         for (uint32_t j = 0; j < chunk; j++) {
             const d16s v = d16s_load(w + 16 * (i + j));
+            UNROLL
             for (uint32_t k = 0; k < n; k++) {
                 const double *const p = x + 4 * inputs * k + i + j;
                 const bool start = any_order ? i == 0 : (j & 1) == 0;
@@ -82,13 +92,80 @@ VEC static inline __attribute__((always_inline)) void products(const double *w, 
                 *t = start ? d16s_mul_at(v, p) : d16s_fma_at(v, p, *t);
             }
         }
+        UNROLL
         for (uint32_t k = 0; !any_order && k < n; k++) {
             const d16s t = d16s_add(a[k], b[k]);
             if (i == 0) first[k] = t;
             ret[k] = i == 0 ? t : d16s_add(first[k], t);
         }
     }
+    UNROLL
     for (uint32_t k = 0; any_order && k < n; k++) ret[k] = d16s_add(a[k], b[k]);
+}
+
+/* --- F143 in integers (tile_f143.h). --- */
+
+/* The left operands of n rows as integers of one base; false when they are none. */
+VEC static inline __attribute__((always_inline)) bool rows_ints(const __m256i *words, uint32_t n,
+                                                                uint32_t base, uint32_t limit,
+                                                                int16_t (*ret)[32]) {
+    const struct tile_f143_base *const b = &TILE_F143_BASE[base];
+    __m256i bad = _mm256_setzero_si256(), most = bad;
+    UNROLL
+    for (uint32_t k = 0; k < n; k++) {
+        const __m256i lo = tile_f143_ints(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(words[k])), b, &bad);
+        const __m256i hi = tile_f143_ints(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(words[k], 1)), b, &bad);
+        _mm256_store_si256((__m256i *)(void *)ret[k], lo);
+        _mm256_store_si256((__m256i *)(void *)(ret[k] + 16), hi);
+        const __m256i ones = _mm256_set1_epi16(1);
+        const __m256i pairs = _mm256_hadd_epi32(_mm256_madd_epi16(_mm256_abs_epi16(lo), ones),
+                                                _mm256_madd_epi16(_mm256_abs_epi16(hi), ones));
+        most = _mm256_max_epi32(most, _mm256_hadd_epi32(pairs, pairs));
+    }
+    const __m256i over = _mm256_cmpgt_epi32(most, _mm256_set1_epi32((int)limit));
+    return _mm256_testz_si256(bad, bad) && _mm256_testz_si256(over, over);
+}
+
+VEC static inline uint32_t rows_base(const __m256i *words, uint32_t n) {
+    uint32_t largest = 0;
+    UNROLL
+    for (uint32_t k = 0; k < n; k++) {
+        uint8_t codes[32];
+        _mm256_storeu_si256((__m256i *)(void *)codes, words[k]);
+        for (uint32_t i = 0; i < 32; i++) largest = (codes[i] & 0x7fu) > largest ? codes[i] & 0x7fu : largest;
+    }
+    return tile_f143_base(largest, TILE_F143_LEFT_SHIFT);
+}
+
+/* The same with the base that did last, or the one that suits. */
+VEC static inline __attribute__((always_inline)) bool rows_f143(struct tile_fused_run *r, const __m256i *words,
+                                                                uint32_t n, int16_t (*ret)[32]) {
+    const uint32_t limit = r->weights->f143_limit, base = *r->f143_base;
+    if (limit == 0) return false;
+    if (__builtin_expect(rows_ints(words, n, base, limit, ret), 1)) return true;
+    *r->f143_base = (uint8_t)rows_base(words, n);
+    return *r->f143_base != base && rows_ints(words, n, *r->f143_base, limit, ret);
+}
+
+/* The sum of products of one call in phase p: integers times unit, and what they leave out. */
+VEC static inline __attribute__((always_inline)) d16s f143_add(const struct tile_weights *w, uint32_t p,
+                                                               const int16_t *x, double unit, d16s sum) {
+    i16s t = i16s_zero();
+    UNROLL
+    for (uint32_t j = 0; j < 4; j++) t = i16s_madd(w->f143[p][j][0], x + 2 * j, t);
+    const double factor = unit * w->f143_factor[p];
+    if (__builtin_expect(w->f143_n_rest[p] == 0, 1)) return d16s_fma_at(d16s_of_ints(t), &factor, sum);
+    d16s all = d16s_mul_at(d16s_of_ints(t), &factor);
+    for (uint32_t i = 0; i < w->f143_n_rest[p]; i++) {
+        const uint32_t input = w->f143_rest_input[p][i];
+        const double v = unit * x[input];
+        all = d16s_fma_at(d16s_load(w->f143_rest[p][input]), &v, all);
+    }
+    return d16s_add(sum, all);
+}
+
+VEC static inline bool halves_minus_zero(__m256i v) {
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi16(v, _mm256_set1_epi16((short)0x8000))) != 0;
 }
 
 VEC static inline void rows_store(struct tile_fused_run *r, struct rows *g, __m256i out) {
@@ -98,35 +175,72 @@ VEC static inline void rows_store(struct tile_fused_run *r, struct rows *g, __m2
     g->out = out;
 }
 
+VEC static inline bool codes_nan(__m256i v) {
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi8(v, _mm256_set1_epi8((char)0x80))) != 0;
+}
+
+/* The sums of n rows from `sum` on. */
+VEC static inline __attribute__((always_inline)) void rows_sum(struct tile_fused_run *r, enum tile_fused_type type,
+                                                               const __m256i *words, uint32_t n, d16s *sum,
+                                                               f16s *ret) {
+    const uint32_t inputs = type == TILE_FUSED_F16 ? 4 : 8;
+    double x[ROWS * 32] __attribute__((aligned(64)));
+    d16s t[ROWS];
+    UNROLL
+    for (uint32_t k = 0; k < n; k++) widen_row(r, type, words[k], x + 4 * inputs * k);
+    UNROLL
+    for (uint32_t p = 0; p < 4; p++) {
+        products(r->w + 16 * inputs * p, inputs, type == TILE_FUSED_F143, x + inputs * p, n, t);
+        UNROLL
+        for (uint32_t k = 0; k < n; k++) {
+            ret[k] = f16s_of(d16s_add(sum[k], t[k]));
+            if (p < 3) sum[k] = d16s_of(ret[k]);
+        }
+    }
+}
+/* The same in integers. */
+VEC static inline __attribute__((always_inline)) void rows_sum_ints(struct tile_fused_run *r, int16_t (*x)[32],
+                                                                    uint32_t n, d16s *sum, f16s *ret) {
+    const double unit = (double)(1 << *r->f143_base) / 1024;
+    UNROLL
+    for (uint32_t p = 0; p < 4; p++)
+        UNROLL
+        for (uint32_t k = 0; k < n; k++) {
+            ret[k] = f16s_of(f143_add(r->weights, p, x[k] + 8 * p, unit, sum[k]));
+            if (p < 3) sum[k] = d16s_of(ret[k]);
+        }
+}
+
 /* Up to n rows; the number that was done. */
 VEC static inline __attribute__((always_inline)) uint32_t
 rows_block(struct tile_fused_run *r, enum tile_fused_type type, struct sums *c, struct rows *g,
            bool two, uint32_t n) {
-    const uint32_t inputs = type == TILE_FUSED_F16 ? 4 : 8;
-    double x[ROWS * 32] __attribute__((aligned(64)));
     __m256i word_x[ROWS], word_p[ROWS], last_x[ROWS], last_p[ROWS];
-    d16s sum[ROWS], t[ROWS];
+    d16s sum[ROWS];
     f16s even[ROWS];
-    bool plain = !halves_special(words_of_sums(c->even));
+    int16_t ints[ROWS][32] __attribute__((aligned(64)));
+    const bool f143 = type == TILE_FUSED_F143;
+    bool plain = !halves_special(words_of_sums(c->even)), doubles = !f143 || g->minus_zero;
+    UNROLL
     for (uint32_t k = 0; k < n; k++) {
         last_x[k] = _mm256_loadu_si256((const __m256i *)(const void *)(g->load[0] + 32 * k));
         word_x[k] = words_after1(k ? last_x[k - 1] : g->x, last_x[k]);
-        plain = plain && widen_row(r, type, word_x[k], x + 4 * inputs * k);
+        plain = plain && !(f143 && codes_nan(word_x[k]));
         if (!two) continue;
         last_p[k] = _mm256_loadu_si256((const __m256i *)(const void *)(g->load[1] + 32 * k));
         word_p[k] = words_after1(k ? last_p[k - 1] : g->partial, last_p[k]);
         plain = plain && !halves_special(word_p[k]);
+        doubles = doubles || (k + 1 < n && halves_minus_zero(word_p[k]));
     }
     if (__builtin_expect(!plain, 0)) return 0;
+    UNROLL
     for (uint32_t k = 0; k < n; k++)
         sum[k] = d16s_of(k == 0 ? c->odd : two ? sums_of_words(word_p[k - 1]) : f16s_zero());
-    for (uint32_t p = 0; p < 4; p++) {
-        products(r->w + 16 * inputs * p, inputs, type == TILE_FUSED_F143, x + inputs * p, n, t);
-        for (uint32_t k = 0; k < n; k++) {
-            even[k] = f16s_of(d16s_add(sum[k], t[k]));
-            if (p < 3) sum[k] = d16s_of(even[k]);
-        }
-    }
+    if (!doubles && __builtin_expect(rows_f143(r, word_x, n, ints), 1))
+        rows_sum_ints(r, ints, n, sum, even);
+    else
+        rows_sum(r, type, word_x, n, sum, even);
+    UNROLL
     for (uint32_t k = 0; k < n; k++) {
         const __m256i out = words_of_sums(c->even);
         if (__builtin_expect(k != 0 && halves_special(out), 0)) return k;
@@ -135,6 +249,7 @@ rows_block(struct tile_fused_run *r, enum tile_fused_type type, struct sums *c, 
         g->x = last_x[k];
         c->even = even[k];
         c->odd = two ? sums_of_words(word_p[k]) : f16s_zero();
+        g->minus_zero = two && f143 && halves_minus_zero(word_p[k]);
         if (!two) continue;
         g->load[1] += 32;
         g->partial = last_p[k];
@@ -155,6 +270,7 @@ VEC static inline __attribute__((always_inline)) uint64_t rows_run(struct tile_f
     struct sums c = *sums;
     g.x = _mm256_set1_epi64x((long long)r->pairs[s->x]);
     g.partial = _mm256_set1_epi64x((long long)r->pairs[s->partial]);
+    g.minus_zero = halves_minus_zero(f16s_halves(c.odd));
     g.out = _mm256_set_epi64x((long long)r->pairs[r1], (long long)r->pairs[r0], 0, 0);
     uint64_t left = n / 4;
     uint32_t done = ROWS;

@@ -62,6 +62,7 @@ struct tile_amp_loop {
     struct pointer pointer[MAX_POINTERS];
     uint8_t stride[MAX_STRIDES]; /* registers that steps depend on */
     struct slot_plan slot[TILE_FUSED_MAX];
+    uint8_t f143_base; /* tile_f143.h: of the left operands that came last */
     uint32_t second; /* bit per stream that holds second addresses */
     uint32_t n_motions, next_motion;
     struct motion motion[MAX_MOTIONS];
@@ -449,7 +450,7 @@ static void pointers_back(struct tile_exec *e, const struct tile_amp_loop *l,
     }
 }
 
-static enum tile_fused_type prepare(struct tile_exec *e, const struct tile_amp_loop *l,
+static enum tile_fused_type prepare(struct tile_exec *e, struct tile_amp_loop *l,
                                     const struct interval *v, struct tile_fused_run *r) {
     struct tile *t = e->t;
     r->acc = &e->w->acc;
@@ -464,7 +465,9 @@ static enum tile_fused_type prepare(struct tile_exec *e, const struct tile_amp_l
         return TILE_FUSED_F16;
     }
     const enum num_f8_format fw = (enum num_f8_format)(e->w->fp_nfmt & 1);
-    r->w = tile_weights_f8(t, fw, tile_f8_scale(e->w))->f8[0][0];
+    r->weights = tile_weights_f8(t, fw, tile_f8_scale(e->w));
+    r->w = r->weights->f8[0][0];
+    r->f143_base = &l->f143_base;
     const enum num_f8_format fx = (enum num_f8_format)(e->w->fp_nfmt >> 1 & 1);
     r->f8_values = tile_f8_values(fx);
     return fw == NUM_F143 && fx == NUM_F143 ? TILE_FUSED_F143 : TILE_FUSED_F8;

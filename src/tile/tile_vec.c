@@ -1,14 +1,14 @@
 /* F16 lanes through the F32 conversions of x86 (F16C). Other machines have the scalar code alone. */
 #include "tile/tile_vec.h"
 
-#include "numeric/num_format.h"
-#include "tile/tile.h"
+#include "tile/tile_amp.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <math.h>
 
 #define VEC __attribute__((target("avx2,f16c,fma")))
+#include "tile/tile_f143.h"
 
 enum tile_simd tile_simd_best(void) {
     static gint best; /* TILE_SIMD_AUTO: not known yet; the same value whoever writes it first */
@@ -104,16 +104,69 @@ VEC static inline void codes_transpose(const uint64_t *words, __m128i ret[8]) {
         ret[2 * k + 1] = _mm_unpackhi_epi8(a[k], a[k + 4]);
     }
 }
-VEC bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, double (*ret)[8][16]) {
+#define S(e, b) ((e) > 0 ? (e)-1 - (b) : -(b))
+#define OK(e, b) (S(e, b) >= 0 && S(e, b) <= TILE_F143_LEFT_SHIFT)
+#define POWER(e, b) (OK(e, b) ? 1u << (S(e, b) & 15) : 0)
+#define LOW(e, b) (uint8_t)(POWER(e, b) & 0xff)
+#define HIGH(e, b) (uint8_t)(POWER(e, b) >> 8)
+#define BAD(e, b) (OK(e, b) ? 0 : 0xff)
+#define SIXTEEN(f, b) {f(0, b), f(1, b), f(2, b), f(3, b), f(4, b), f(5, b), f(6, b), f(7, b), f(8, b), \
+                       f(9, b), f(10, b), f(11, b), f(12, b), f(13, b), f(14, b), f(15, b)}
+#define BASE(b) {SIXTEEN(LOW, b), SIXTEEN(HIGH, b), SIXTEEN(BAD, b)}
+const struct tile_f143_base TILE_F143_BASE[TILE_F143_BASES] = {BASE(0), BASE(1), BASE(2), BASE(3), BASE(4)};
+
+VEC static inline uint32_t largest_code(const __m128i codes[8]) {
+    __m128i most = _mm_setzero_si128();
+    for (uint32_t i = 0; i < 8; i++)
+        most = _mm_max_epu8(most, _mm_and_si128(codes[i], _mm_set1_epi8(0x7f)));
+    for (uint32_t k = 8; k != 0; k /= 2) {
+        uint8_t b[16];
+        _mm_storeu_si128((__m128i *)(void *)b, most);
+        for (uint32_t j = 0; j < k; j++) b[j] = b[j] > b[j + k] ? b[j] : b[j + k];
+        most = _mm_loadu_si128((const __m128i *)(const void *)b);
+    }
+    return (uint32_t)_mm_cvtsi128_si32(most) & 0x7f;
+}
+/* Inputs of a phase with weights that are left out of the integers: those weights alone. */
+VEC static inline void rest_note(struct tile_weights *w, uint32_t p, uint32_t i, __m256i left_out) {
+    int16_t out[16];
+    _mm256_storeu_si256((__m256i *)(void *)out, left_out);
+    for (uint32_t u = 0; u < 16; u++) w->f143_rest[p][i][u] = out[u] & 0xff ? w->f8[p][i][u] : 0;
+    w->f143_rest_input[p][w->f143_n_rest[p]++] = (uint8_t)i;
+}
+/* The integers of one phase from its codes [input][unit]; returns the largest magnitude. */
+VEC static inline uint32_t phase_ints(const __m128i codes[8], uint32_t p, double scale, struct tile_weights *w) {
+    const uint32_t largest = largest_code(codes), base = tile_f143_base(largest, TILE_F143_WEIGHT_SHIFT);
+    w->f143_n_rest[p] = 0;
+    w->f143_factor[p] = scale * (double)(1 << base) / 1024;
+    for (uint32_t j = 0; j < 4; j++) {
+        __m256i v[2];
+        for (uint32_t h = 0; h < 2; h++) {
+            __m256i bad = _mm256_setzero_si256();
+            v[h] = tile_f143_ints(_mm256_cvtepu8_epi16(codes[2 * j + h]), &TILE_F143_BASE[base], &bad);
+            if (!_mm256_testz_si256(bad, bad)) rest_note(w, p, 2 * j + h, bad);
+        }
+        const __m256i lo = _mm256_unpacklo_epi16(v[0], v[1]), hi = _mm256_unpackhi_epi16(v[0], v[1]);
+        _mm256_store_si256((__m256i *)(void *)w->f143[p][j][0], _mm256_permute2x128_si256(lo, hi, 0x20));
+        _mm256_store_si256((__m256i *)(void *)w->f143[p][j][8], _mm256_permute2x128_si256(lo, hi, 0x31));
+    }
+    const uint32_t field = largest >> 3;
+    return (field ? largest % 8 + 8 : largest) << (field ? field - 1 - base : 0);
+}
+VEC bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, struct tile_weights *w) {
     const double factor = ldexp(1, scale);
+    uint32_t most = 1;
     for (uint32_t p = 0; p < 4; p++) {
         __m128i codes[8];
         codes_transpose(words + p, codes);
         for (uint32_t i = 0; i < 8; i++) {
             if (_mm_movemask_epi8(_mm_cmpeq_epi8(codes[i], _mm_set1_epi8((char)0x80)))) return false;
-            f143_widen(codes[i], factor, ret[p][i]);
+            f143_widen(codes[i], factor, w->f8[p][i]);
         }
+        const uint32_t largest = phase_ints(codes, p, factor, w);
+        if (largest > most) most = largest;
     }
+    w->f143_limit = INT32_MAX / most;
     return true;
 }
 VEC void tile_vec_f16_to_f32(uint64_t h, float ret[4]) {
@@ -129,7 +182,7 @@ bool tile_vec_f16_mul(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (
 bool tile_vec_f16_absadd(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (void)y, (void)ret, false; }
 bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret) { return (void)v, (void)ret, false; }
 void tile_vec_f16_to_f32(uint64_t h, float ret[4]) { (void)h, (void)ret; }
-bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, double (*ret)[8][16]) { return (void)words, (void)scale, (void)ret, false; }
+bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, struct tile_weights *w) { return (void)words, (void)scale, (void)w, false; }
 bool tile_vec_weights(const uint64_t words[64], double (*ret)[4][16]) { return (void)words, (void)ret, false; }
 
 #endif

@@ -60,7 +60,8 @@ const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format fo
     u->f8_generation = t->weights_generation;
     u->f8_format = format;
     u->f8_scale = scale;
-    if (format == NUM_F143 && vector_code(t) && tile_vec_weights_f143(t->weights, scale, u->f8)) return u;
+    u->f143_limit = 0;
+    if (format == NUM_F143 && vector_code(t) && tile_vec_weights_f143(t->weights, scale, u)) return u;
     double value[256];
     const double *const unscaled = tile_f8_values(format), factor = ldexp(1, scale);
     for (uint32_t q = 0; q < 256; q++) value[q] = unscaled[q] * factor;
