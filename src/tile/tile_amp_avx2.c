@@ -5,6 +5,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+
 #define VEC __attribute__((target("avx2,fma,f16c")))
 
 typedef struct {
@@ -120,9 +122,8 @@ VEC static inline f16s f16s_scale(f16s v, float by) {
     return v;
 }
 VEC static inline __m256i f16s_halves(f16s v) {
-    const int round = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    const __m128i lo = _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[0], round), _mm_cvtps_ph(v.q[1], round));
-    const __m128i hi = _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[2], round), _mm_cvtps_ph(v.q[3], round));
+    const __m128i lo = _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[0], NEAREST), _mm_cvtps_ph(v.q[1], NEAREST));
+    const __m128i hi = _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[2], NEAREST), _mm_cvtps_ph(v.q[3], NEAREST));
     return _mm256_set_m128i(hi, lo);
 }
 VEC static inline f16s f16s_of_halves(__m256i v) {

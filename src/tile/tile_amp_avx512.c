@@ -5,6 +5,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+
 #define VEC __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c")))
 
 typedef struct {
@@ -67,8 +69,8 @@ VEC static inline f16s f16s_clean(f16s v) {
 }
 /* Neither NaN nor denormals. */
 VEC static inline bool f16s_plain(f16s v) {
-    const int special = 0x81 | 0x20;
-    return (_mm256_fpclass_ps_mask(v.set[0], special) | _mm256_fpclass_ps_mask(v.set[1], special)) == 0;
+    enum { SPECIAL = 0x81 | 0x20 };
+    return (_mm256_fpclass_ps_mask(v.set[0], SPECIAL) | _mm256_fpclass_ps_mask(v.set[1], SPECIAL)) == 0;
 }
 /* Units 0, 1 of both sets: what leaves the chain. */
 VEC static inline __m128 f16s_first(f16s v) {
@@ -100,8 +102,7 @@ VEC static inline f16s f16s_scale(f16s v, float by) {
     return (f16s){{_mm256_mul_ps(v.set[0], _mm256_set1_ps(by)), _mm256_mul_ps(v.set[1], _mm256_set1_ps(by))}};
 }
 VEC static inline __m256i f16s_halves(f16s v) {
-    const int round = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    return _mm256_set_m128i(_mm256_cvtps_ph(v.set[1], round), _mm256_cvtps_ph(v.set[0], round));
+    return _mm256_set_m128i(_mm256_cvtps_ph(v.set[1], NEAREST), _mm256_cvtps_ph(v.set[0], NEAREST));
 }
 VEC static inline f16s f16s_of_halves(__m256i v) {
     return (f16s){{_mm256_cvtph_ps(_mm256_castsi256_si128(v)), _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1))}};

@@ -100,11 +100,12 @@ EXEC(LD128PUTCS) { weights_load(e, (uint32_t)i->imm, 2); }
 /* True when the load can't be anything but plain: what weights_load and tile_load check. */
 static bool load_plain(const struct tile *t, uint32_t pc, uint32_t index, uint32_t n) {
     const uint32_t address = t->s.cccsload, bytes = 8 * n;
-    const bool place = n == 2 ? address >= TARGET_REGION1_BASE : address >= TARGET_SRAM_BASE;
-    if (!place || address % bytes != 0 || address + bytes > TARGET_SRAM_END || index % n != 0 || index + n > 64)
+    const uint32_t first = n == 2 ? TARGET_REGION1_BASE : TARGET_SRAM_BASE, word = (address - TARGET_SRAM_BASE) / 4;
+    if (address < first || (address | index * 8) % bytes != 0 || address + bytes > TARGET_SRAM_END || index + n > 64)
         return false;
     if (address < TARGET_REGION1_BASE && target_element(address) == target_element(pc)) return false;
-    return tile_all_written(t, address, bytes) && tile_all_written(t, pc, 4);
+    const uint64_t all = n == 2 ? 15 : 3;
+    return (~(t->written[word / 64] >> word % 64) & all) == 0 && tile_all_written(t, pc, 4);
 }
 
 uint32_t tile_weights_loads(struct tile *t, uint32_t pc, uint32_t most) {
@@ -117,7 +118,9 @@ uint32_t tile_weights_loads(struct tile *t, uint32_t pc, uint32_t most) {
         if (s == NULL || (s->main != tile_op_LD64PUTCS && s->main != tile_op_LD128PUTCS)) break;
         const uint32_t n = s->main == tile_op_LD128PUTCS ? 2 : 1, index = (uint32_t)s->mi.imm;
         if (!load_plain(t, pc, index, n)) break;
-        memcpy(&t->weights[index], t->bytes + (t->s.cccsload - TARGET_SRAM_BASE), 8 * n);
+        const uint8_t *from = t->bytes + (t->s.cccsload - TARGET_SRAM_BASE);
+        memcpy(&t->weights[index], from, 8);
+        if (n == 2) memcpy(&t->weights[index + 1], from + 8, 8);
         t->weights_defined |= ((UINT64_C(1) << n) - 1) << index;
         t->s.cccsload = (t->s.cccsload + 8 * n) & ADDRESS_MASK;
     }
