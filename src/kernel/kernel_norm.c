@@ -85,14 +85,15 @@ const struct kernel_family kernel_family_NORM_F16 = {.describe = norm_describe,
                                                      .symbol = norm_symbol};
 
 /* --- Moments and their application (device/moments.S). Parameters: rows, columns, panels,
- * segments; rows, columns, panels, parts. --- */
+ * segments; rows, columns, panels, parts, rms. --- */
 
 enum {
     MOMENTS_SETUP = 64,
     MOMENTS_ROW = 34, /* beside 8 per panel */
     MOMENTS_IDLE = 22,
     APPLY_SETUP = 62,
-    APPLY_ROW = 35, /* beside 28 per panel and 8 per part */
+    APPLY_ROW = 35,     /* beside 28 per panel and 8 per part */
+    APPLY_RMS_ROW = 22, /* beside 32 per panel and 5 per part */
 };
 
 static bool moments_check_shape(const struct kernel_spec *spec, GError **error) {
@@ -116,12 +117,18 @@ static uint32_t moments_word(const struct kernel_spec *spec, uint32_t segments) 
     return spec->p[1] / 16 | spec->p[2] << 12 | segments << 13 | 6 / segments << 16;
 }
 
-static bool moments_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
-                             GError **error) {
+static bool moments_check_segments(const struct kernel_spec *spec, GError **error) {
     if (!moments_check_shape(spec, error)) return false;
     const uint32_t segments = spec->p[3];
     if (segments == 0 || 6 % segments != 0 || spec->p[1] / 16 % segments != 0)
         return kernel_refuse(spec, 3, "segments", "1, 2, 3 or 6 and divide the panels", error);
+    return true;
+}
+
+static bool moments_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                             GError **error) {
+    if (!moments_check_segments(spec, error)) return false;
+    const uint32_t segments = spec->p[3];
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * segments, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        KERNEL_F32);
@@ -155,19 +162,50 @@ static uint32_t moments_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     return 2;
 }
 
+/* --- The sum of two blocks with its moments. --- */
+
+enum { ADD_MOMENTS_SETUP = 66, ADD_MOMENTS_ROW = 41 }; /* beside 16 per panel */
+
+static bool add_moments_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                                 GError **error) {
+    if (!moments_check_segments(spec, error)) return false;
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, 2 * n, 16, KERNEL_WRITE, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * spec->p[3], 8, KERNEL_WRITE,
+                       KERNEL_MEMORY_ANY, KERNEL_F32);
+    kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    ret->alias[0] = 1 << 2 | 1 << 3;
+    ret->useful_work = n / 2 + n / 4;
+    return true;
+}
+
+static uint64_t add_moments_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        uint32_t rows, panels;
+        moments_share(spec, spec->p[3], w, &rows, &panels);
+        slots[w] = rows ? ADD_MOMENTS_SETUP + rows * (ADD_MOMENTS_ROW + 16 * panels) : MOMENTS_IDLE;
+    }
+    return kernel_time_single(lane, 6, slots);
+}
+
+const struct kernel_family kernel_family_ADD_MOMENTS_F16 = {
+    .describe = add_moments_describe, .cycles = add_moments_cycles, .scalars = moments_scalars};
+
 static bool apply_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                            GError **error) {
     if (!moments_check_shape(spec, error)) return false;
     if (!kernel_check_param(spec, 3, 1, 1024, 1, error)) return false;
+    if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * spec->p[3], 8, KERNEL_READ,
                        KERNEL_MEMORY_ANY, KERNEL_F32);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
-                       KERNEL_F16);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
-                       KERNEL_F16);
+    for (uint32_t i = spec->p[4]; i < 2; i++) /* gamma and, but for RMS, beta */
+        kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                           KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = 2 * n;
     return true;
@@ -178,10 +216,11 @@ static uint64_t apply_cycles(const struct kernel_spec *spec, uint32_t lane) {
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         uint32_t rows, panels;
         moments_share(spec, apply_segments(spec), w, &rows, &panels);
-        slots[w] =
-            rows ? APPLY_SETUP + rows * (APPLY_ROW + 28 * panels + 8 * spec->p[3]) : MOMENTS_IDLE;
+        const uint32_t row = spec->p[4] ? APPLY_RMS_ROW + 32 * panels + 5 * spec->p[3]
+                                        : APPLY_ROW + 28 * panels + 8 * spec->p[3];
+        slots[w] = rows ? APPLY_SETUP + rows * row : MOMENTS_IDLE;
     }
-    return kernel_time_single(lane, 8, slots);
+    return kernel_time_single(lane, 8 - spec->p[4], slots);
 }
 
 static uint32_t apply_scalars(const struct kernel_spec *spec, uint32_t *ret) {
@@ -193,8 +232,14 @@ static uint32_t apply_scalars(const struct kernel_spec *spec, uint32_t *ret) {
 
 const struct kernel_family kernel_family_MOMENTS_F16 = {
     .describe = moments_describe, .cycles = moments_cycles, .scalars = moments_scalars};
-const struct kernel_family kernel_family_APPLY_MOMENTS_F16 = {
-    .describe = apply_describe, .cycles = apply_cycles, .scalars = apply_scalars};
+static const char *apply_symbol(const struct kernel_spec *spec) {
+    return spec->p[4] ? "apply_rms_f16" : "apply_moments_f16";
+}
+
+const struct kernel_family kernel_family_APPLY_MOMENTS_F16 = {.describe = apply_describe,
+                                                              .cycles = apply_cycles,
+                                                              .scalars = apply_scalars,
+                                                              .symbol = apply_symbol};
 
 /* --- RMS norm (device/rms_f16.S): rows, columns, panels. --- */
 

@@ -115,7 +115,45 @@ void num_kernel_moments_f16(const uint32_t *p, void *const *op) {
         }
 }
 
+void num_kernel_add_moments_f16(const uint32_t *p, void *const *op) {
+    uint16_t *sum = op[0];
+    const uint16_t *left = op[2], *right = op[3];
+    const size_t n = (size_t)p[0] * p[1];
+    for (size_t e = 0; e < n; e++) sum[e] = num_h_add(left[e], right[e]);
+    num_kernel_moments_f16(p, (void *const[]){op[1], sum});
+}
+
+/* x times a factor of its row, then gamma. */
+static void rms_apply(const struct norm_row *r, float factor, const uint16_t *gamma, uint16_t *out) {
+    for (uint32_t e = 0; e < 16 * r->panels; e++) {
+        const size_t at = e / 16 * r->step + e % 16;
+        out[at] = num_h_mul(num_h(f32_mul(factor, num_f16_to_f32(r->in[at]))), gamma[e]);
+    }
+}
+
+static void apply_rms(const uint32_t *p, void *const *op) {
+    const uint32_t rows = p[0], parts = p[3];
+    const float *moments = op[2], inverse_parts = num_f32_round(1 / (double)(float)parts);
+    for (uint32_t i = 0; i < rows; i++) {
+        float square = 0;
+        for (uint32_t k = 0; k < parts; k++) {
+            const float *m = &moments[2 * (k * rows + i)];
+            square = f32_add(square, f32_add(m[1], f32_mul(m[0], m[0])));
+        }
+        square = f32_mul(square, inverse_parts);
+        const size_t at = (size_t)i * (p[2] ? 16 : p[1]);
+        const struct norm_row r = {(const uint16_t *)op[1] + at, p[1] / 16,
+                                   p[2] ? 16 * (size_t)rows : 16};
+        rms_apply(&r, num_f32_round(1 / sqrt((double)f32_add(square, EPSILON))), op[3],
+                  (uint16_t *)op[0] + at);
+    }
+}
+
 void num_kernel_apply_moments_f16(const uint32_t *p, void *const *op) {
+    if (p[4]) {
+        apply_rms(p, op);
+        return;
+    }
     const uint32_t rows = p[0], parts = p[3];
     const float *moments = op[2], inverse_parts = num_f32_round(1 / (double)(float)parts);
     for (uint32_t i = 0; i < rows; i++) {
@@ -141,7 +179,6 @@ struct rms {
 };
 
 static void rms_rows(const struct rms *x, void *const *op) {
-    const uint16_t *gamma = op[2];
     const uint32_t n = x->n;
     const size_t step = x->step;
     for (uint32_t i = 0; i < x->rows; i++) {
@@ -154,10 +191,8 @@ static void rms_rows(const struct rms *x, void *const *op) {
         }
         const float mean = f32_mul(norm_collect(lane), num_f32_round(1 / (double)(float)x->valid));
         const float inverse = num_f32_round(1 / sqrt((double)f32_add(mean, x->epsilon)));
-        for (uint32_t e = 0; e < n; e++) {
-            const size_t at = e / 16 * step + e % 16;
-            out[at] = num_h_mul(num_h(f32_mul(inverse, num_f16_to_f32(in[at]))), gamma[e]);
-        }
+        const struct norm_row r = {in, n / 16, step};
+        rms_apply(&r, inverse, op[2], out);
     }
 }
 
