@@ -47,6 +47,11 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
          "Queries and keys of attention in F8, scaled by 2^S", "S"},
         {"attention-pv-fp8-scale", 0, 0, G_OPTION_ARG_STRING, &n->attention_pv_scale,
          "Probabilities and values of attention in F8, scaled by 2^S", "S"},
+        {"attention-strategy", 0, 0, G_OPTION_ARG_STRING, &n->attention_strategy,
+         "auto, key-split, materialised or streaming", "NAME"},
+        {"attention-products", 0, 0, G_OPTION_ARG_STRING, &n->attention_products,
+         "Own grids in materialised attention: auto, shared-rows, qk-only, pv-only, independent",
+         "NAME"},
         {"gemm-plan-constraint", 0, 0, G_OPTION_ARG_STRING_ARRAY, &n->constraints,
          "OP:ROWSxCOLUMNSxINNER[:...], may be repeated", "SPEC"},
         INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
@@ -154,6 +159,8 @@ void cli_net_clear(struct cli_net *n) {
     g_free(n->attention_qk_scale);
     g_free(n->attention_pv_scale);
     g_free(n->placement_dump);
+    g_free(n->attention_strategy);
+    g_free(n->attention_products);
     g_strfreev(n->constraints);
 }
 
@@ -180,6 +187,41 @@ static bool read_scale(const char *option, const char *text, bool *ret_on, int32
     return true;
 }
 
+struct choice {
+    const char *text;
+    uint8_t value;
+};
+/* With the names that other documents use. */
+static const struct choice STRATEGIES[] = {
+#define PLAN_ATTENTION(name, text) {text, PLAN_ATTENTION_##name},
+#include "plan/plan_attention.def"
+#undef PLAN_ATTENTION
+    {"materialized", PLAN_ATTENTION_MATERIALISED},
+    {"flash", PLAN_ATTENTION_STREAMING},
+    {NULL, 0},
+};
+static const struct choice PRODUCTS[] = {
+#define PLAN_PRODUCTS(name, text) {text, PLAN_PRODUCTS_##name},
+#include "plan/plan_attention.def"
+#undef PLAN_PRODUCTS
+    {NULL, 0},
+};
+
+static bool read_choice(const char *option, const char *text, const struct choice *choices,
+                        uint8_t *ret, GError **error) {
+    if (text == NULL) return true;
+    GString *known = g_string_new(NULL);
+    bool found = false;
+    for (const struct choice *c = choices; !found && c->text != NULL; c++) {
+        found = strcmp(c->text, text) == 0;
+        if (found) *ret = c->value;
+        g_string_append_printf(known, "%s%s", known->len != 0 ? ", " : "", c->text);
+    }
+    if (!found) diag_set(error, CLI_CHOICE, option, text, known->str);
+    g_string_free(known, true);
+    return found;
+}
+
 static bool plan_options(const struct cli_net *n, struct plan_options *o,
                          struct plan_constraint **ret_constraints, GError **error) {
     plan_options_defaults(o);
@@ -189,7 +231,11 @@ static bool plan_options(const struct cli_net *n, struct plan_options *o,
         !read_scale("--attention-qk-fp8-scale", n->attention_qk_scale, &o->attention_qk_fp8,
                     &o->attention_qk_exponent, error) ||
         !read_scale("--attention-pv-fp8-scale", n->attention_pv_scale, &o->attention_pv_fp8,
-                    &o->attention_pv_exponent, error))
+                    &o->attention_pv_exponent, error) ||
+        !read_choice("--attention-strategy", n->attention_strategy, STRATEGIES,
+                     &o->attention_strategy, error) ||
+        !read_choice("--attention-products", n->attention_products, PRODUCTS,
+                     &o->attention_products, error))
         return false;
     const uint32_t n_constraints = n->constraints != NULL ? g_strv_length(n->constraints) : 0;
     *ret_constraints = g_new0(struct plan_constraint, n_constraints + 1);

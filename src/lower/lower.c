@@ -58,10 +58,12 @@ static bool may_take_over(const struct lower *l, const struct program_op *op, ui
         [PROGRAM_KERNEL_LAYER_NORM] = true, [PROGRAM_KERNEL_RMS_NORM] = true,
         [PROGRAM_KERNEL_SOFTMAX] = true,    [PROGRAM_KERNEL_SOFTMAX_CAUSAL] = true,
         [PROGRAM_KERNEL_NORMALISE] = true,  [PROGRAM_KERNEL_ROUND_F143] = true,
-        [PROGRAM_KERNEL_ROUND_F152] = true};
+        [PROGRAM_KERNEL_ROUND_F152] = true, [PROGRAM_KERNEL_KEEP] = true};
     const bool kernel =
         op->compute == PROGRAM_KERNEL &&
         (IN_PLACE[op->kernel] ||
+         (op->kernel == PROGRAM_KERNEL_MERGE && op->n_inputs == 3 &&
+          lower_value(l, op->output)->layout.format == PROGRAM_F32) ||
          (op->kernel == PROGRAM_KERNEL_EXPONENTIAL &&
           lower_value(l, op->output)->layout.format == PROGRAM_F16));
     const bool epilogue = op->compute == PROGRAM_SUM && in->layout.count[PROGRAM_PARTIAL] == 1;
@@ -323,6 +325,8 @@ static bool lower_kernel(struct lower *l, const struct program_op *op) {
         [PROGRAM_KERNEL_EXPONENTIAL] = lower_exponential,
         [PROGRAM_KERNEL_NORMALISE] = lower_normalise,
         [PROGRAM_KERNEL_ONES] = lower_ones,
+        [PROGRAM_KERNEL_KEEP] = lower_keep,
+        [PROGRAM_KERNEL_MERGE] = lower_merge,
     };
     if (!SHARDS[op->kernel]) {
         diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "this kernel");
@@ -439,6 +443,8 @@ bool lower_program(const struct program *p, const struct lower_options *options,
     l.root_value = arena_new_array(l.scratch, uint32_t, p->n_values + 1);
     l.made_step = arena_new_array(l.scratch, uint32_t, p->n_values + 1);
     l.phase_values = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    l.zeros = arena_new_array(l.scratch, uint32_t, p->n_tiles);
+    memset(l.zeros, 0xff, p->n_tiles * sizeof *l.zeros);
     l.phase_written = arena_new_array(l.scratch, bool, p->n_values + 1);
     l.phase_read = arena_new_array(l.scratch, bool, p->n_values + 1);
     l.local = g_array_new(FALSE, FALSE, sizeof(struct lower_span));

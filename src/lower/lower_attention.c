@@ -58,6 +58,69 @@ bool lower_normalise(struct lower *l, const struct program_op *op, uint32_t numb
     return true;
 }
 
+bool lower_merge(struct lower *l, const struct program_op *op, uint32_t number,
+                 const struct program_shard *s) {
+    const struct program_value *o = lower_value(l, op->output);
+    const bool first = op->n_inputs == 2, last = o->layout.format == PROGRAM_F16;
+    const uint32_t weighted = op->inputs[op->n_inputs - 2], maxima = op->inputs[op->n_inputs - 1];
+    const uint32_t columns = lower_value(l, weighted)->cols;
+    const struct kernel_spec spec = {KERNEL_MERGE_PANELS,
+                                     {s->end[1] - s->start[1], align_up_u32(columns, 16), first,
+                                      last, 1, num_f16_from_f32(op->real), last ? columns - 1 : 0}};
+    if (!first && !last) BUG_ON(l->root_value[op->output] != l->root_value[op->inputs[0]]);
+    for (uint32_t b = 0; b < s->extent[0]; b++) {
+        struct tg_ref operands[4];
+        uint32_t n = 0;
+        operands[n++] = at_batch(l, op->output, number, b);
+        if (last) operands[n++] = at_batch(l, op->inputs[0], number, b);
+        operands[n++] = at_batch(l, weighted, number, b);
+        operands[n++] = at_batch(l, maxima, number, b);
+        if (!tg_call(&l->b, s->tile, &spec, operands, l->error)) return false;
+    }
+    return true;
+}
+
+/* Zeros on a tile from load time on. */
+static uint32_t zeros_on(struct lower *l, uint32_t tile) {
+    enum { ZERO_BYTES = 16 };
+    if (l->zeros[tile] != TG_NONE) return l->zeros[tile];
+    const struct tg_alloc_row row = {.tile = (uint16_t)tile,
+                                     .bytes = ZERO_BYTES,
+                                     .align = 32,
+                                     .flags = TG_PARAMETER | TG_ZEROED | TG_NO_HOST_WINDOW,
+                                     .alias = TG_NONE,
+                                     .blocks = 1,
+                                     .value = tg_name(&l->b, "zeros")};
+    return l->zeros[tile] = tg_alloc_add(&l->b, &row);
+}
+
+/* Clears columns [from, to) of one panel of matrix b. */
+static bool clear_columns(struct lower *l, const struct program_op *op, uint32_t number,
+                          const struct program_shard *s, uint32_t b, uint32_t from, uint32_t to) {
+    if (from >= to) return true;
+    const uint32_t at[3] = {b, 0, from};
+    const struct kernel_spec spec = {KERNEL_COPY_STRIDED, {s->extent[1], 2 * (to - from), 0, 32, 1}};
+    const struct tg_ref operands[] = {
+        {l->alloc_of[op->output][number],
+         program_offset(&lower_value(l, op->output)->layout, s, at)},
+        {zeros_on(l, s->tile), 0}};
+    return tg_call(&l->b, s->tile, &spec, operands, l->error);
+}
+
+/* In place: the input's storage is taken over. The kept columns begin in the first panel. */
+bool lower_keep(struct lower *l, const struct program_op *op, uint32_t number,
+                const struct program_shard *s) {
+    BUG_ON(l->root_value[op->output] != l->root_value[op->inputs[0]]);
+    const uint32_t width = (uint32_t)op->real;
+    for (uint32_t b = 0; b < s->extent[0]; b++) {
+        const uint32_t first = (s->start[0] + b) * width % 16, end = first + width;
+        if (!clear_columns(l, op, number, s, b, 0, first)) return false;
+        for (uint32_t c = end; c < s->extent[2]; c = align_up_u32(c + 1, 16))
+            if (!clear_columns(l, op, number, s, b, c, align_up_u32(c + 1, 16))) return false;
+    }
+    return true;
+}
+
 /* exp(0): a cleared row of scores against a cleared maximum. */
 bool lower_ones(struct lower *l, const struct program_op *op, uint32_t number,
                 const struct program_shard *s) {

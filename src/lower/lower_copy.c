@@ -33,7 +33,7 @@ static bool map_is_identity(const struct program_map *m, const struct program_va
     uint32_t extent[3];
     extents_of(d, extent);
     for (uint32_t a = 0; a < 3; a++) {
-        if (m->inner[a] < extent[a] || m->offset[a] != 0) return false;
+        if (m->inner[a] < extent[a] || m->offset[a] != 0 || m->low) return false;
         for (uint32_t b = 0; b < 3; b++)
             if (m->inner_to[a][b] != (a == b)) return false;
     }
@@ -55,11 +55,15 @@ static void decode(const struct walk *w, uint32_t byte, uint32_t x[3], uint32_t 
 
 static bool apply_map(const struct walk *w, const uint32_t x[3], int64_t y[3]) {
     const struct program_map *m = w->map;
-    for (uint32_t a = 0; a < 3; a++) y[a] = m->offset[a];
+    uint32_t inner[3];
+    for (uint32_t d = 0; d < 3; d++) inner[d] = x[d] % m->inner[d];
+    const uint32_t low = m->low ? inner[0] % m->low : 0;
+    if (m->low) inner[0] /= m->low;
+    for (uint32_t a = 0; a < 3; a++) y[a] = m->offset[a] + (int64_t)low * m->low_to[a];
     for (uint32_t d = 0; d < 3; d++)
         for (uint32_t a = 0; a < 3; a++)
             y[a] += (int64_t)(x[d] / m->inner[d]) * m->outer_to[d][a] +
-                    (int64_t)(x[d] % m->inner[d]) * m->inner_to[d][a];
+                    (int64_t)inner[d] * m->inner_to[d][a];
     uint32_t extent[3];
     extents_of(w->s, extent);
     for (uint32_t a = 0; a < 3; a++)

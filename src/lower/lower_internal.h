@@ -23,6 +23,7 @@ struct lower {
     uint32_t phase_operation, phase_reason;
     GArray *local, *clear; /* struct lower_span: local copies and fills before the phase */
     GArray *after;         /* struct lower_move: copies of halves behind the phase */
+    uint32_t *zeros;       /* by tile: 16 bytes of zeros that stay, or TG_NONE */
 };
 /* One call of COPY_U16. */
 struct lower_move {
@@ -73,6 +74,10 @@ bool lower_exponential(struct lower *l, const struct program_op *op, uint32_t nu
                        const struct program_shard *s);
 bool lower_normalise(struct lower *l, const struct program_op *op, uint32_t number,
                      const struct program_shard *s);
+bool lower_merge(struct lower *l, const struct program_op *op, uint32_t number,
+                 const struct program_shard *s);
+bool lower_keep(struct lower *l, const struct program_op *op, uint32_t number,
+                const struct program_shard *s);
 bool lower_ones(struct lower *l, const struct program_op *op, uint32_t number,
                 const struct program_shard *s);
 bool lower_point(struct lower *l, const struct program_op *op, uint32_t number,

@@ -33,6 +33,21 @@ struct plan_constraint {
 };
 bool plan_constraint_parse(const char *text, struct plan_constraint *ret, GError **error);
 
+/* Names on the command line: plan_attention.def. */
+enum plan_attention_strategy {
+#define PLAN_ATTENTION(name, text) PLAN_ATTENTION_##name,
+#include "plan/plan_attention.def"
+#undef PLAN_ATTENTION
+    PLAN_N_ATTENTION
+};
+/* Which of the products of a materialised attention have a grid of their own beside the softmax's. */
+enum plan_attention_products {
+#define PLAN_PRODUCTS(name, text) PLAN_PRODUCTS_##name,
+#include "plan/plan_attention.def"
+#undef PLAN_PRODUCTS
+    PLAN_N_PRODUCTS
+};
+
 struct plan_options {
     uint32_t n_tiles;
     bool inputs_once; /* host inputs stored once and distributed on the device; else the host
@@ -46,6 +61,8 @@ struct plan_options {
     bool attention_qk_fp8,
         attention_pv_fp8; /* both operands of that product of attention in F8 F143 */
     int32_t attention_qk_exponent, attention_pv_exponent;
+    uint8_t attention_strategy; /* enum plan_attention_strategy */
+    uint8_t attention_products; /* enum plan_attention_products */
     uint32_t candidates; /* grids kept per product for the search; 0 = default */
     uint32_t rank;       /* 0 = the best plan, 1 = with the next best last product ... */
 };

@@ -99,10 +99,13 @@ struct program_value {
 
 /* Where the elements of a copy come from: each destination axis is split into outer and inner
  * digits (inner extent `inner`), source coordinate a = offset[a] + sum over axes d of outer_d *
- * outer_to[d][a] + inner_d * inner_to[d][a]. */
+ * outer_to[d][a] + inner_d * inner_to[d][a]. The batch axis may have a third digit: with low > 0 its
+ * inner digit is inner_0 * low + low digit, which goes to low_to (heads that begin inside a panel). */
 struct program_map {
     uint32_t inner[3];
     int32_t outer_to[3][3], inner_to[3][3], offset[3];
+    uint32_t low;
+    int32_t low_to[3];
 };
 struct program_map program_map_identity(void);
 

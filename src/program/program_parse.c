@@ -163,6 +163,10 @@ static bool read_map(struct parser *s, struct program_map *m) {
                                : &m->offset[i - 18];
         if (!read_i32(s, to)) return false;
     }
+    if (!accept(s, "low")) return true;
+    if (!read_u32(s, &m->low)) return false;
+    for (uint32_t i = 0; i < 3; i++)
+        if (!read_i32(s, &m->low_to[i])) return false;
     return true;
 }
 

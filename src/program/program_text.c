@@ -6,7 +6,7 @@
  *     partials 1 windows 1 of 32 replicas 90 owners 0 strides 0 360 90 0 0 1
  *     [split ROWS COLS] [exponent E] [sequence N step S] [inside NAME]
  *     [input|parameter|output NAME shape N D.. offset O steps B R C]
- *   copy y = x for OP why REASON [map INNER3 OUTER9 INNER9 OFFSET3]
+ *   copy y = x for OP why REASON [map INNER3 OUTER9 INNER9 OFFSET3 [low LOW TO3]]
  *     [view N EXTENT.. STEP.. OFFSET [cut DIGIT FROM END]] [more]
  *   product y = a, w for OP why REASON [passes P]
  *   kernel gelu y = x for OP why REASON [real R]
@@ -70,6 +70,9 @@ static void print_map(const struct program_map *m, GString *out) {
     for (uint32_t i = 0; i < 9; i++) g_string_append_printf(out, " %d", m->outer_to[i / 3][i % 3]);
     for (uint32_t i = 0; i < 9; i++) g_string_append_printf(out, " %d", m->inner_to[i / 3][i % 3]);
     for (uint32_t i = 0; i < 3; i++) g_string_append_printf(out, " %d", m->offset[i]);
+    if (m->low == 0) return;
+    print_u32s(out, "low", &m->low, 1);
+    for (uint32_t i = 0; i < 3; i++) g_string_append_printf(out, " %d", m->low_to[i]);
 }
 
 static void print_view(const struct program_view *v, GString *out) {

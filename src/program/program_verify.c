@@ -269,6 +269,25 @@ static bool check_pack(struct check *c, const struct program_op *op,
     return true;
 }
 
+/* Equal parts of batch and rows on the same tiles. */
+static bool check_merge(struct check *c, const struct program_op *op,
+                        const struct program_value *o) {
+    const bool last = o->layout.format == PROGRAM_F16;
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const struct program_value *x = &c->p->values[op->inputs[i]];
+        if (!same_axis(o, 0, x, 0) || o->batch != x->batch || o->rows != x->rows ||
+            o->layout.base != x->layout.base || x->layout.count[PROGRAM_COLS] != 1 ||
+            memcmp(o->layout.count, x->layout.count, 2 * sizeof o->layout.count[0]) != 0 ||
+            memcmp(o->layout.stride, x->layout.stride, 2 * sizeof o->layout.stride[0]) != 0)
+            return bad_op(c, op, "a merge's operands are the same rows on the same tiles");
+    }
+    const struct program_value *w = &c->p->values[op->inputs[op->n_inputs - 2]];
+    if (last ? op->n_inputs != 3 || o->cols + 1 != w->cols
+             : o->layout.format != PROGRAM_F32 || o->cols != 4 + align_up_u32(w->cols, 16))
+        return bad_op(c, op, "a merge makes a state of 4 + columns floats, or the divided values");
+    return true;
+}
+
 static bool check_kernel(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
     if (op->kernel == PROGRAM_KERNEL_ONES) {
@@ -291,6 +310,11 @@ static bool check_kernel(struct check *c, const struct program_op *op) {
     if (op->kernel == PROGRAM_KERNEL_ADD || op->kernel == PROGRAM_KERNEL_MUL)
         if (op->n_inputs != 2 || !check_same_place(c, op, o, &c->p->values[op->inputs[1]]))
             return bad_op(c, op, "two inputs in the layout of the output");
+    if (op->kernel == PROGRAM_KERNEL_MERGE) return check_merge(c, op, o);
+    if (op->kernel == PROGRAM_KERNEL_KEEP &&
+        (o->layout.order != PROGRAM_AMP_BATCHED || o->layout.format != PROGRAM_F16 ||
+         o->layout.count[PROGRAM_COLS] != 1 || !(op->real >= 1 && op->real <= (float)o->cols)))
+        return bad_op(c, op, "kept columns are of whole rows in F16 panels");
     return check_same_place(c, op, o, x);
 }
 
