@@ -82,7 +82,7 @@ bool lower_merge(struct lower *l, const struct program_op *op, uint32_t number,
 
 /* Zeros on a tile from load time on. */
 static uint32_t zeros_on(struct lower *l, uint32_t tile) {
-    enum { ZERO_BYTES = 16 };
+    enum { ZERO_BYTES = 32 }; /* a row of a panel */
     if (l->zeros[tile] != TG_NONE) return l->zeros[tile];
     const struct tg_alloc_row row = {.tile = (uint16_t)tile,
                                      .bytes = ZERO_BYTES,

@@ -23,7 +23,7 @@ struct lower {
     uint32_t phase_operation, phase_reason;
     GArray *local, *clear; /* struct lower_span: local copies and fills before the phase */
     GArray *after;         /* struct lower_move: copies of halves behind the phase */
-    uint32_t *zeros;       /* by tile: 16 bytes of zeros that stay, or TG_NONE */
+    uint32_t *zeros;       /* by tile: 32 bytes of zeros that stay, or TG_NONE */
 };
 /* One call of COPY_U16. */
 struct lower_move {

@@ -193,8 +193,52 @@ static void test_random_attention(void) {
         o.n_tiles = TILES[roll(ARRAY_LEN(TILES))];
         o.attention_qk_fp8 = roll(2);
         o.attention_pv_fp8 = roll(2);
+        o.attention_strategy = (uint8_t)roll(PLAN_N_ATTENTION);
+        o.attention_products = (uint8_t)roll(PLAN_N_PRODUCTS);
         const bool f8 = o.attention_qk_fp8 || o.attention_pv_fp8;
         check(g, &o, f8 ? (struct limits){0.15f, 0.05f} : (struct limits){0.01f, 0.01f});
+        graph_free(g);
+    }
+}
+
+/* Projections, heads that begin anywhere in a panel, attention by every strategy, projection. */
+static void test_projected_attention(void) {
+    static const uint32_t TILES[] = {1, 5, 16, 64, 300};
+    static const uint32_t WIDTHS[] = {4, 8, 12, 20, 24, 36, 40, 44, 72};
+    const char *one = g_getenv("SEED");
+    const uint64_t first = one ? g_ascii_strtoull(one, NULL, 10) : 1;
+    for (uint64_t seed = first; seed < first + (one ? 1 : 40); seed++) {
+        g_test_message("SEED=%" G_GUINT64_FORMAT, seed);
+        state = seed << 16;
+        const uint32_t batch = 1 + roll(2), rows = 2 + 2 * roll(40), inner = 16 * (1 + roll(4));
+        const uint32_t d = WIDTHS[roll(ARRAY_LEN(WIDTHS))], heads = 4 * (1 + roll(3)), n = heads * d;
+        GString *t = g_string_new("graph a\n");
+        g_string_append_printf(t, "%%x = input [%u, %u, %u] fill normal 1 0\n", batch, rows, inner);
+        for (uint32_t i = 0; i < 3; i++) {
+            const char name = "qkv"[i];
+            g_string_append_printf(t,
+                                   "%%w%c = parameter [%u, %u] fill normal 0.2 0\n"
+                                   "%%p%c = gemm %%x, %%w%c\n"
+                                   "%%%c = split %%p%c axis 2 into 0 count %u\n",
+                                   name, inner, n, name, name, name, name, heads);
+        }
+        g_string_append_printf(t,
+                               "%%a = attention %%q, %%k, %%v\n"
+                               "%%m = merge %%a axis 2 into 0 count %u\n"
+                               "%%wo = parameter [%u, %u] fill normal 0.1 0\n"
+                               "%%y = gemm %%m, %%wo\noutput %%y\n",
+                               heads, n, inner);
+        struct graph *g = parse(t->str);
+        g_string_free(t, TRUE);
+        struct plan_options o;
+        plan_options_defaults(&o);
+        o.n_tiles = TILES[roll(ARRAY_LEN(TILES))];
+        o.attention_strategy = (uint8_t)roll(PLAN_N_ATTENTION);
+        o.attention_products = (uint8_t)roll(PLAN_N_PRODUCTS);
+        o.attention_qk_fp8 = roll(4) == 0;
+        o.attention_pv_fp8 = roll(4) == 0;
+        const bool f8 = o.attention_qk_fp8 || o.attention_pv_fp8;
+        check(g, &o, f8 ? (struct limits){0.25f, 0.05f} : (struct limits){0.02f, 0.02f});
         graph_free(g);
     }
 }
@@ -291,6 +335,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/plan/encoder_mlp", test_encoder_mlp);
     g_test_add_func("/plan/attention_smoke", test_attention_smoke);
     g_test_add_func("/plan/random_attention", test_random_attention);
+    g_test_add_func("/plan/projected_attention", test_projected_attention);
     g_test_add_func("/plan/small_vit", test_small_vit);
     g_test_add_func("/plan/batched", test_batched);
     g_test_add_func("/plan/small_result", test_small_result);
