@@ -4,9 +4,10 @@
 //            column group outer, K group inner (kernels 1.3, 1.5); out AMP-left A16 [R][C] of halves.
 //            f16s: right in panels of 16 x 8 halves (256 bytes), column groups of 8; out AMP-left A8
 //            [R][C] of floats
-// Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups,
-//            m8 = sum of the scale exponents, 6 bits, m9 = formats as in $FP_INFMT (F8)
+// Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups (_next: matrices;
+//            _batch: column groups | matrices << 12), m8 = sum of the scale exponents, 6 bits, m9 = formats as in $FP_INFMT (F8)
 // Entries    gemm_{f16,f8,f16s}_{il,std}: two or more K groups; gemm_{f16,f8,f16s}_k1_{il,std}: one.
+//            with _next before il and std: a batch of matrices of one column group; _batch: of more
 //            il: right in the interleaved region (128-bit coefficient loads); std: anywhere
 // Shapes     R = 18..768 (every worker has 3..128 rows), K a multiple of 16 (F8: 32), C of 16 (f16s: 8)
 // Alignment  32 bytes each; out in the interleaved region if K groups > 1; out and left in
@@ -31,6 +32,8 @@
 //   ad  last of all read                   zero                                  5: drain
 //   iz  only K      zero                   zero                                  2
 //   id  only, last  zero                   zero                                  7
+//   ab  like az, then the next matrix of a batch                                 2
+//   ib  like iz, then the next matrix                                            4
 //
 // Per group the supervisor executes sync, 32 (64; f16s: half as many) coefficient loads, runall, one register move and one
 // branch; the last two and the sync hide behind the workers.
@@ -122,6 +125,18 @@
     exitz $m15
     nop
 .endm
+// With zero partials, on to the first panel of the next matrix.
+.macro NEXT_MATRIX amp
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    LZ \amp, $a4:5, 2
+    { add $m4, $m4, $m2 ; fnop }
+    { add $m8, $m8, $m2 ; fnop }
+    { sub $m8, $m8, $m9 ; fnop }
+    LZ \amp, $a6:7, 3
+    exitz $m15
+    nop
+.endm
 // Last launch: drain.
 .macro NEXT_NONE amp
     LZ \amp, $a4:5, 0
@@ -203,6 +218,19 @@ gemm_\type\()_id:
     LZ \amp, $a4:5, 2
     LZ \amp, $a6:7, 3
     NEXT_NONE \amp
+// Only batches link these.
+    KERNEL_SECTION gemm_workers_batch_\type
+    .worker
+gemm_\type\()_ab:
+    ACC_BODY \amp
+    PP \amp, $a4:5, 2, STEP
+    LP \amp, $a6:7, 3
+    NEXT_MATRIX \amp
+gemm_\type\()_ib:
+    INIT_BODY \amp
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    NEXT_MATRIX \amp
 .endm
 
 GEMM_WORKERS f16, f16v4hihov4amp
@@ -251,11 +279,54 @@ GEMM_SUPERVISOR std
 GEMM_SUPERVISOR il8
 GEMM_SUPERVISOR std8
 
-// \loads: the coefficient loads of this type.
-.macro GEMM_ENTRY type, mem, loads
-    KERNEL_SECTION gemm_\type\()_\mem
+// The same for a batch of matrices with several column groups: m6 last of a column group, m9 last of a
+// matrix, in the last matrix the final entry; m8 matrices left.
+.macro GEMM_BATCH_SUPERVISOR mem
+    KERNEL_SECTION gemm_batch_supervisor_\mem
     .supervisor
-    KERNEL_GLOBAL gemm_\type\()_\mem
+gemm_batch_loop_\mem:
+    st32 $m1, $m11, $m15, 2
+    or $m5, $m4, 0
+    or $m3, $m6, 0
+    st32 $m7, $m11, $m15, 5
+gemm_batch_group_\mem:
+    sync 2
+    LOADS_\mem
+    runall $m0, $m11, 0
+    or $m0, $m2, 0
+    brnzdec $m5, gemm_batch_group_\mem
+    brnz $m7, gemm_batch_last_\mem
+    or $m3, $m9, 0
+gemm_batch_last_\mem:
+    sync 2
+    LOADS_\mem
+    runall $m3, $m11, 0
+    or $m0, $m1, 0
+    or $m5, $m4, 0
+    or $m3, $m6, 0
+    brnzdec $m7, gemm_batch_group_\mem
+    brz $m8, gemm_batch_end_\mem
+    ld32 $m7, $m11, $m15, 5
+    add $m8, $m8, -1
+    brnz $m8, gemm_batch_group_\mem
+    ld32 $m9, $m11, $m15, 6
+    bri gemm_batch_group_\mem
+gemm_batch_end_\mem:
+    add $m11, $m11, 32
+    sync 2
+    br $m10
+.endm
+
+GEMM_BATCH_SUPERVISOR il
+GEMM_BATCH_SUPERVISOR std
+GEMM_BATCH_SUPERVISOR il8
+GEMM_BATCH_SUPERVISOR std8
+
+// \name: symbol; \loads: the coefficient loads of this type; \last, \first: worker entries.
+.macro GEMM_ENTRY name, type, loads, last
+    KERNEL_SECTION \name
+    .supervisor
+    KERNEL_GLOBAL \name
     GEMM_BEGIN \type
     add $m4, $m6, -2
     setzi $m0, gemm_\type\()_setup
@@ -263,24 +334,69 @@ GEMM_SUPERVISOR std8
     setzi $m9, gemm_\type\()_ad
     GEMM_FRAME
     setzi $m2, gemm_\type\()_am
-    setzi $m3, gemm_\type\()_az
+    setzi $m3, gemm_\type\()_\last
     add $m7, $m7, -1
     bri gemm_loop_\loads
-    KERNEL_SECTION gemm_\type\()_k1_\mem
+.endm
+.macro GEMM_ENTRY_K1 name, type, loads, first
+    KERNEL_SECTION \name
     .supervisor
-    KERNEL_GLOBAL gemm_\type\()_k1_\mem
+    KERNEL_GLOBAL \name
     GEMM_BEGIN \type
     setzi $m0, gemm_\type\()_setup
-    setzi $m1, gemm_\type\()_iz
+    setzi $m1, gemm_\type\()_\first
     setzi $m9, gemm_\type\()_id
     GEMM_FRAME
     or $m2, $m1, 0
     bri gemm_loop_k1_\loads
 .endm
+.macro GEMM_BATCH_ENTRY type, mem, loads
+    KERNEL_SECTION gemm_\type\()_batch_\mem
+    .supervisor
+    KERNEL_GLOBAL gemm_\type\()_batch_\mem
+    GEMM_BEGIN \type, 32
+    GEMM_BATCH
+    setzi $m0, gemm_\type\()_setup
+    setzi $m1, gemm_\type\()_im
+    setzi $m9, gemm_\type\()_ad
+    GEMM_FRAME
+    GEMM_BATCH_COLUMNS
+    st32 $m9, $m11, $m15, 6
+    add $m4, $m6, -2
+    setzi $m2, gemm_\type\()_am
+    setzi $m6, gemm_\type\()_az
+    setzi $m9, gemm_\type\()_ab
+    add $m8, $m8, -1
+    add $m7, $m7, -1
+    bri gemm_batch_loop_\loads
+// One K group: the column groups are the inner loop, the matrices the outer one.
+    KERNEL_SECTION gemm_\type\()_k1_batch_\mem
+    .supervisor
+    KERNEL_GLOBAL gemm_\type\()_k1_batch_\mem
+    GEMM_BEGIN \type
+    GEMM_BATCH
+    setzi $m0, gemm_\type\()_setup
+    setzi $m1, gemm_\type\()_iz
+    setzi $m9, gemm_\type\()_id
+    GEMM_FRAME
+    GEMM_BATCH_COLUMNS
+    setzi $m3, gemm_\type\()_ib
+    or $m2, $m1, 0
+    add $m4, $m7, -2
+    add $m7, $m8, -1
+    bri gemm_loop_\loads
+.endm
+.macro GEMM_ENTRIES type, mem, loads
+    GEMM_ENTRY gemm_\type\()_\mem, \type, \loads, az
+    GEMM_ENTRY gemm_\type\()_next_\mem, \type, \loads, ab
+    GEMM_ENTRY_K1 gemm_\type\()_k1_\mem, \type, \loads, iz
+    GEMM_ENTRY_K1 gemm_\type\()_k1_next_\mem, \type, \loads, ib
+    GEMM_BATCH_ENTRY \type, \mem, \loads
+.endm
 
-GEMM_ENTRY f16, il, il
-GEMM_ENTRY f16, std, std
-GEMM_ENTRY f8, il, il
-GEMM_ENTRY f8, std, std
-GEMM_ENTRY f16s, il, il8
-GEMM_ENTRY f16s, std, std8
+GEMM_ENTRIES f16, il, il
+GEMM_ENTRIES f16, std, std
+GEMM_ENTRIES f8, il, il
+GEMM_ENTRIES f8, std, std
+GEMM_ENTRIES f16s, il, il8
+GEMM_ENTRIES f16s, std, std8

@@ -1,9 +1,10 @@
 // gemm_drained: matrix products of few rows, and products that add to the stored result.
 //
 // Purpose    out = [out +] left x right; formats as in gemm.S
-// Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups,
+// Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups (as in gemm.S),
 //            m8 = sum of the scale exponents, 6 bits, m9 = formats as in $FP_INFMT (F8)
-// Entries    gemm_drained_{f16,f8,f16s}_{init,acc}_{il,std}; f32: below
+// Entries    gemm_drained_{f16,f8,f16s}_{init,acc}_{il,std}; f32: below; with _next before il and std: a
+//            batch of matrices of one column group; _batch: of more
 // Shapes     R = 1..6138, K a multiple of 16 (F8: 32), C of 16 (f16s: 8)
 // Alignment  32 bytes each; out in the interleaved region if K groups > 1 or acc; out and left in
 //            different memory elements. Access tail: none
@@ -14,7 +15,7 @@
 // left word c + 1 and partial word c + 5 and stores result word c - 6, so that partial and result lie
 // in different elements of an interleaved pair.
 // Slots of a launch: n rows >= 3: acc 4n + 15, init 4n + 13; two rows: 23, 19; one row: 17, 13;
-// none: 2; the first launch 25 to 35 more, the first of a later column group 2 more.
+// none: 2; the first launch 25 to 35 more, the first of a later column group 2 more, of a matrix 1.
 // Numerics: per K group the F32 accumulator starts at the stored half (or zero) and is rounded to
 // nearest even when the group's result is stored; f16s stores it as it is.
 #include "kernel.inc"
@@ -122,9 +123,12 @@
     mul $m9, $m9, $m7
     sub $m9, $m15, $m9
 .endm
-// A launch at the next column group: back to the first panel of left, forward to the next of out.
-.macro DRAINED_COLUMN type
+// A launch at the next column group: back to the first panel of left, forward to the next of out. At the
+// next matrix of a batch left goes on.
+.macro DRAINED_COLUMN type, mode
+gemm_drained_\type\()_\mode\()_column:
     add $m3, $m3, $m9
+gemm_drained_\type\()_\mode\()_next:
     add $m6, $m6, $m7
     .ifc \type, f32
     add $m6, $m6, $m7
@@ -154,12 +158,10 @@ gemm_drained_\type\()_go:
     ld32 $m11, ARG(2)
     br $m11
 // The body for this worker's number of rows.
-gemm_drained_\type\()_acc_column:
-    DRAINED_COLUMN \type
+    DRAINED_COLUMN \type, acc
 gemm_drained_\type\()_acc:
     br $m2
-gemm_drained_\type\()_init_column:
-    DRAINED_COLUMN \type
+    DRAINED_COLUMN \type, init
 gemm_drained_\type\()_init:
     br $m10
 gemm_drained_\type\()_idle:
@@ -254,27 +256,84 @@ GEMM_DRAINED_SUPERVISOR std
 GEMM_DRAINED_SUPERVISOR il8
 GEMM_DRAINED_SUPERVISOR std8
 
-// First launch: set-up, then `first`; inner launches add to what is stored.
-.macro GEMM_DRAINED_ENTRY type, mode, mem, loads
-    KERNEL_SECTION gemm_drained_\type\()_\mode\()_\mem
+// A batch of matrices with several column groups: m9 first of a later matrix, m8 matrices left.
+.macro GEMM_DRAINED_BATCH_SUPERVISOR mem
+    KERNEL_SECTION gemm_drained_batch_supervisor_\mem
     .supervisor
-    KERNEL_GLOBAL gemm_drained_\type\()_\mode\()_\mem
+gemm_drained_batch_loop_\mem:
+    or $m5, $m6, 0
+    st32 $m7, $m11, $m15, 5
+gemm_drained_batch_group_\mem:
+    sync 2
+    LOADS_\mem
+    runall $m0, $m11, 0
+    or $m0, $m2, 0
+    brnzdec $m5, gemm_drained_batch_group_\mem
+    or $m0, $m1, 0
+    or $m5, $m6, 0
+    brnzdec $m7, gemm_drained_batch_group_\mem
+    brz $m8, gemm_drained_batch_end_\mem
+    ld32 $m7, $m11, $m15, 5
+    add $m8, $m8, -1
+    or $m0, $m9, 0
+    bri gemm_drained_batch_group_\mem
+gemm_drained_batch_end_\mem:
+    add $m11, $m11, 24
+    sync 2
+    br $m10
+.endm
+
+GEMM_DRAINED_BATCH_SUPERVISOR il
+GEMM_DRAINED_BATCH_SUPERVISOR std
+GEMM_DRAINED_BATCH_SUPERVISOR il8
+GEMM_DRAINED_BATCH_SUPERVISOR std8
+
+// First launch: set-up, then \mode; inner launches add to what is stored. \later: worker entry at a later
+// column group, or matrix of one.
+.macro GEMM_DRAINED_ENTRY name, type, mode, loads, later
+    KERNEL_SECTION \name
+    .supervisor
+    KERNEL_GLOBAL \name
     GEMM_BEGIN \type
     setzi $m1, gemm_drained_\type\()_\mode
     setzi $m0, gemm_drained_\type\()_setup
     GEMM_FRAME
     st32 $m1, $m11, $m15, 2
-    setzi $m1, gemm_drained_\type\()_\mode\()_column
+    setzi $m1, gemm_drained_\type\()_\mode\()_\later
     setzi $m2, gemm_drained_\type\()_acc
     add $m6, $m6, -1
     add $m7, $m7, -1
     bri gemm_drained_loop_\loads
 .endm
+.macro GEMM_DRAINED_BATCH_ENTRY name, type, mode, loads
+    KERNEL_SECTION \name
+    .supervisor
+    KERNEL_GLOBAL \name
+    GEMM_BEGIN \type
+    GEMM_BATCH
+    setzi $m1, gemm_drained_\type\()_\mode
+    setzi $m0, gemm_drained_\type\()_setup
+    GEMM_FRAME
+    GEMM_BATCH_COLUMNS
+    st32 $m1, $m11, $m15, 2
+    setzi $m1, gemm_drained_\type\()_\mode\()_column
+    setzi $m2, gemm_drained_\type\()_acc
+    setzi $m9, gemm_drained_\type\()_\mode\()_next
+    add $m6, $m6, -1
+    add $m8, $m8, -1
+    add $m7, $m7, -1
+    bri gemm_drained_batch_loop_\loads
+.endm
+.macro GEMM_DRAINED_MODE type, mode, mem, loads
+    GEMM_DRAINED_ENTRY gemm_drained_\type\()_\mode\()_\mem, \type, \mode, \loads, column
+    GEMM_DRAINED_ENTRY gemm_drained_\type\()_\mode\()_next_\mem, \type, \mode, \loads, next
+    GEMM_DRAINED_BATCH_ENTRY gemm_drained_\type\()_\mode\()_batch_\mem, \type, \mode, \loads
+.endm
 .macro GEMM_DRAINED_ENTRIES type, suffix
-    GEMM_DRAINED_ENTRY \type, init, il, il\suffix
-    GEMM_DRAINED_ENTRY \type, init, std, std\suffix
-    GEMM_DRAINED_ENTRY \type, acc, il, il\suffix
-    GEMM_DRAINED_ENTRY \type, acc, std, std\suffix
+    GEMM_DRAINED_MODE \type, init, il, il\suffix
+    GEMM_DRAINED_MODE \type, init, std, std\suffix
+    GEMM_DRAINED_MODE \type, acc, il, il\suffix
+    GEMM_DRAINED_MODE \type, acc, std, std\suffix
 .endm
 
 GEMM_DRAINED_ENTRIES f16
@@ -341,12 +400,10 @@ gemm_drained_f32_setup:
 gemm_drained_f32_go:
     ld32 $m11, ARG(2)
     br $m11
-gemm_drained_f32_acc_column:
-    DRAINED_COLUMN f32
+    DRAINED_COLUMN f32, acc
 gemm_drained_f32_acc:
     br $m2
-gemm_drained_f32_init_column:
-    DRAINED_COLUMN f32
+    DRAINED_COLUMN f32, init
 gemm_drained_f32_init:
     br $m10
 gemm_drained_f32_idle:

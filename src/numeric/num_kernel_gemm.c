@@ -42,13 +42,23 @@ static uint16_t gemm_element(const struct gemm *g, uint32_t row, uint32_t column
     return h;
 }
 
-static void gemm_run(const struct gemm *g) {
+static void gemm_run_one(const struct gemm *g) {
     for (uint32_t j = 0; j < g->columns; j++)
         for (uint32_t r = 0; r < g->rows; r++)
             for (uint32_t c = 0; c < 16; c++) {
                 uint16_t *o = &g->out[((size_t)j * g->rows + r) * 16 + c];
                 *o = gemm_element(g, r, 16 * j + c, g->accumulate ? *o : 0);
             }
+}
+
+/* A batch: matrices one behind the other in every operand. */
+static void gemm_run(struct gemm g, uint32_t batch) {
+    for (uint32_t b = 0; b < MAX(batch, 1); b++) {
+        gemm_run_one(&g);
+        g.out += (size_t)g.rows * g.columns * 16;
+        g.left += (size_t)g.rows * g.groups * 32;
+        g.right += (size_t)g.columns * g.groups * 512;
+    }
 }
 
 void num_kernel_gemm_f16(const uint32_t *p, void *const *op) {
@@ -59,7 +69,7 @@ void num_kernel_gemm_f16(const uint32_t *p, void *const *op) {
                            .groups = p[1] / 16,
                            .columns = p[2] / 16,
                            .accumulate = p[3] != 0};
-    gemm_run(&g);
+    gemm_run(g, p[5]);
 }
 
 void num_kernel_gemm_f8(const uint32_t *p, void *const *op) {
@@ -74,7 +84,7 @@ void num_kernel_gemm_f8(const uint32_t *p, void *const *op) {
                            .scale = ldexp(1, (int32_t)p[5]),
                            .left_format = p[6] & 2 ? NUM_F152 : NUM_F143,
                            .right_format = p[6] & 1 ? NUM_F152 : NUM_F143};
-    gemm_run(&g);
+    gemm_run(g, p[7]);
 }
 
 /* F32 results in panels of 8 columns, coefficients in panels of 16 x 8; never rounded to half. */
@@ -82,12 +92,14 @@ void num_kernel_gemm_f16_f32(const uint32_t *p, void *const *op) {
     const struct gemm g = {
         .left = op[1], .right = op[2], .rows = p[0], .groups = p[1] / 16, .columns = p[2] / 8};
     float *out = op[0];
-    for (uint32_t e = 0; e < g.rows * p[2]; e++) {
-        const uint32_t j = e / 8 / g.rows, r = e / 8 % g.rows, c = e % 8;
+    const uint32_t n = g.rows * p[2];
+    for (uint32_t e = 0; e < n * MAX(p[5], 1); e++) {
+        const uint32_t b = e / n, j = e % n / 8 / g.rows, r = e / 8 % g.rows, c = e % 8;
         float acc = p[3] ? num_f32_flush(out[e]) : 0;
         for (uint32_t k = 0; k < g.groups; k++) {
-            const uint8_t *x = g.left + ((size_t)k * g.rows + r) * 32;
-            const uint8_t *w = g.right + ((size_t)j * g.groups + k) * 256 + c * 32;
+            const uint8_t *x = g.left + (((size_t)b * g.groups + k) * g.rows + r) * 32;
+            const uint8_t *w =
+                g.right + (((size_t)b * g.columns + j) * g.groups + k) * 256 + c * 32;
             for (uint32_t phase = 0; phase < 4; phase++)
                 acc = num_f32_round((double)acc + gemm_dot(&g, x + 8 * phase, w + 8 * phase));
         }
@@ -98,19 +110,23 @@ void num_kernel_gemm_f16_f32(const uint32_t *p, void *const *op) {
 /* A8 rows of 8 floats, panels of 8 x 16 floats, out [columns / 16][rows][16]; one rounding per
  * product. */
 void num_kernel_gemm_f32(const uint32_t *p, void *const *op) {
+    const uint32_t rows = p[0], groups = p[1] / 8, columns = p[2];
     float *out = op[0];
     const float *left = op[1], *right = op[2];
-    const uint32_t rows = p[0], groups = p[1] / 8;
-    for (uint32_t c = 0; c < p[2]; c++)
-        for (uint32_t r = 0; r < rows; r++) {
-            float *o = &out[((size_t)(c / 16) * rows + r) * 16 + c % 16];
-            float acc = p[3] ? num_f32_flush(*o) : 0;
+    for (uint32_t b = 0; b < MAX(p[5], 1); b++) {
+        for (uint32_t e = 0; e < rows * columns; e++) {
+            const uint32_t j = e / 16 / rows, r = e / 16 % rows, c = e % 16;
+            float acc = p[3] ? num_f32_flush(out[e]) : 0;
             for (uint32_t k = 0; k < p[1]; k++) {
                 const double x = num_f32_flush(left[((size_t)(k / 8) * rows + r) * 8 + k % 8]);
-                const double w = num_f32_flush(
-                    right[((size_t)(c / 16) * groups + k / 8) * 128 + c % 16 * 8 + k % 8]);
+                const double w =
+                    num_f32_flush(right[((size_t)j * groups + k / 8) * 128 + c * 8 + k % 8]);
                 acc = num_f32_round((double)acc + x * w);
             }
-            *o = acc;
+            out[e] = acc;
         }
+        out += (size_t)rows * columns;
+        left += (size_t)rows * p[1];
+        right += (size_t)columns * p[1];
+    }
 }

@@ -23,6 +23,14 @@ static void test_shapes(void) {
         {{KERNEL_GEMM_F16, {10, 24, 16}}, "inner is 24"},
         {{KERNEL_GEMM_F16, {10, 16, 8}}, "columns is 8"},
         {{KERNEL_GEMM_F8, {10, 32, 16, 0, 0, 32}}, "rule scale"},
+        {{KERNEL_GEMM_F16, {10, 16, 16, 0, 0, 256}}, "batch is 256"},
+        {{KERNEL_GEMM_F16_F32, {10, 16, 12}}, "columns is 12"},
+        {{KERNEL_REDUCE_F32, {2, 4, 16, 1}}, "columns is 16"},
+        {{KERNEL_REDUCE_F32, {2, 4, 16, 0, 1}}, "rule scale"},
+        {{KERNEL_PACK_F8, {4, 2064}}, "rule row step"},
+        {{KERNEL_PACK_F8, {4, 32, 0, 40}}, "rule scale"},
+        {{KERNEL_COPY_U32, {4, 6}}, "bytes is 6"},
+        {{KERNEL_COPY_STRIDED, {4, 16, 16, 32, 1, 0, 0, 128}}, "pad is 128"},
         {{KERNEL_REDUCE_F16, {1, 8}}, "partials is 1"},
         {{KERNEL_REDUCE_F16, {2, 12}}, "elements is 12"},
         {{KERNEL_REDUCE_F16, {2, 16, 0, 1}}, "unused parameter"},
@@ -50,6 +58,11 @@ static void test_addresses(void) {
             "operands 0 and 2");
     refused(&gemm, (const uint32_t[]){0xe7ff0 & ~31u, 0x60000, 0x90000}, DIAG_KERNEL_MEMORY,
             "SRAM");
+    const struct kernel_spec pack = {KERNEL_PACK_F8, {8, 32, 1}};
+    refused(&pack, (const uint32_t[]){0x88000, 0x60000}, DIAG_KERNEL_MEMORY, "interleaved");
+    refused(&pack, (const uint32_t[]){0x84000, 0x80000}, DIAG_KERNEL_SEPARATE, "operands 0 and 1");
+    const struct kernel_spec pace = {KERNEL_COPY_U64, {64, 1}};
+    refused(&pace, (const uint32_t[]){0x60000, 0x60040}, DIAG_KERNEL_SEPARATE, "operands 0 and 1");
     const struct kernel_spec gelu = {KERNEL_GELU_F16, {64}};
     refused(&gelu, (const uint32_t[]){0x60000, 0x60040}, DIAG_KERNEL_OVERLAP, "overlap");
 }

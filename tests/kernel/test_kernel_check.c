@@ -81,6 +81,9 @@ static void test_forced(void) {
         /* out of an accumulating product in region 0 */
         {"kernel-cycles GEMM_F16 --shape 24,32,16,0,1 --address 0x60000,0x80000,0x90000", "fault"},
         {"kernel-cycles GELU_F16 --shape 64 --address 0x60004,0x64000", "fault"},
+        {"kernel-cycles PACK_F8 --shape 8,32,1 --address 0x82000,0x80000", "CONFLICT"},
+        {"kernel-cycles COPY_U64 --shape 640,1 --address 0x60000,0x60400", "CONFLICT"},
+        {"kernel-cycles REDUCE_F32 --shape 2,8,16 --address 0x90000,0x60000,0x80000", "fault"},
         {"kernel-cycles REDUCE_F16 --shape 2,64 --address 0x80000,0x60000,0x90000", "fault"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
