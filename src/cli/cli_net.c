@@ -12,10 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void cli_net_defaults(struct cli_net *n) {
-    *n = (struct cli_net){.tiles = TARGET_N_TILES, .seed = 1, .finalists = 3};
-}
-
 GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
 #define INT(name, field, text) {name, 0, 0, G_OPTION_ARG_INT, &n->field, text, "N"}
 #define FLAG(name, field, text) {name, 0, 0, G_OPTION_ARG_NONE, &n->field, text, NULL}
@@ -54,11 +50,14 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
          "NAME"},
         {"gemm-plan-constraint", 0, 0, G_OPTION_ARG_STRING_ARRAY, &n->constraints,
          "OP:ROWSxCOLUMNSxINNER[:...], may be repeated", "SPEC"},
+        FLAG("inputs-once", inputs_once,
+             "Store host inputs once and distribute them on the device (default: as they are read)"),
         INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
         INT("exchange-schedule-finalists", finalists, "Plans tried when one does not fit (default 3)"),
         {"placement-dump", 0, 0, G_OPTION_ARG_FILENAME, &n->placement_dump,
          "Write every placement problem with its map here", "DIR"},
-        FLAG("sample-cycles", sample, "Cycle sampling in the programs"),
+        FLAG("sample-cycles", sample,
+             "Cycle sampling in the programs (of a step in a repeat: its last iteration)"),
     };
 #undef INT
 #undef FLAG
@@ -70,40 +69,121 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
     return all;
 }
 
+/* Options that belong to some workloads: numbers from 1 on (0 = not given) and flags. */
+#define MLP "siglip-mlp-benchmark"
+#define ATTENTION "siglip-attention-benchmark"
+#define VIT "siglip-vit-benchmark"
+static const struct workload_option {
+    const char *option, *workloads; /* separated by ", " */
+    size_t number, flag;            /* offset in struct cli_net + 1; 0 = not this kind */
+    gint64 most;
+} workload_options[] = {
+#define NUMBER(option, field, most, workloads)                                                     \
+    {option, workloads, offsetof(struct cli_net, field) + 1, 0, most}
+#define FLAG(option, field, workloads)                                                             \
+    {option, workloads, 0, offsetof(struct cli_net, field) + 1, 0}
+    NUMBER("--mlp-batch", mlp_batch, 1 << 20, MLP),
+    NUMBER("--mlp-tokens", mlp_tokens, 1 << 24, MLP ", " ATTENTION),
+    NUMBER("--mlp-dim", mlp_dim, 1 << 24, MLP),
+    NUMBER("--mlp-hidden-dim", mlp_hidden_dim, 1 << 24, MLP),
+    NUMBER("--mlp-blocks", mlp_blocks, 1 << 20, MLP),
+    NUMBER("--attention-batch", attention_batch, 1 << 20, ATTENTION),
+    NUMBER("--attention-heads", attention_heads, 1 << 20, ATTENTION),
+    NUMBER("--attention-blocks", attention_blocks, 1 << 20, ATTENTION),
+    NUMBER("--benchmark-rows", benchmark_rows, 1 << 28, "gemm-benchmark"),
+    NUMBER("--benchmark-inner", benchmark_inner, 1 << 28, "gemm-benchmark"),
+    NUMBER("--benchmark-columns", benchmark_columns, 1 << 28, "gemm-benchmark"),
+    NUMBER("--vit-batch", vit_batch, 1 << 20, VIT),
+    NUMBER("--vit-layers", vit_layers, 1 << 20, VIT),
+    NUMBER("--vit-image-size", vit_image_size, 1 << 20, VIT),
+    FLAG("--vit-small", vit_small, VIT),
+    FLAG("--fuse-qkv", fuse_qkv, ATTENTION ", " VIT),
+#undef NUMBER
+#undef FLAG
+};
+
+void cli_net_defaults(struct cli_net *n) {
+    *n = (struct cli_net){.tiles = TARGET_N_TILES, .seed = 1, .finalists = 3};
+    for (size_t i = 0; i < ARRAY_LEN(workload_options); i++)
+        if (workload_options[i].number != 0)
+            *(gint *)(void *)((char *)n + workload_options[i].number - 1) = CLI_NET_NOT_GIVEN;
+}
+
+static bool one_of(const char *list, const char *name) {
+    char **names = g_strsplit(list, ", ", -1);
+    const bool found = name != NULL && g_strv_contains((const char *const *)names, name);
+    g_strfreev(names);
+    return found;
+}
+
+/* What is given must be in range and have a meaning for the network. */
+static bool check_workload_options(const struct cli_net *n, GError **error) {
+    for (size_t i = 0; i < ARRAY_LEN(workload_options); i++) {
+        const struct workload_option *o = &workload_options[i];
+        const char *base = (const char *)n;
+        if (o->flag != 0 && !*(const gboolean *)(const void *)(base + o->flag - 1)) continue;
+        if (o->number != 0) {
+            const gint v = *(const gint *)(const void *)(base + o->number - 1);
+            if (v == CLI_NET_NOT_GIVEN) continue;
+            if (!cli_number_check(o->option, v, 1, o->most, error)) return false;
+        }
+        if (one_of(o->workloads, n->workload)) continue;
+        diag_set(error, CLI_IRRELEVANT, o->option, o->workloads,
+                 n->workload != NULL ? n->workload : "a graph from a file");
+        return false;
+    }
+    if (n->vit_small && n->vit_image_size != CLI_NET_NOT_GIVEN) {
+        diag_set(error, CLI_ARGUMENTS, "--vit-small excludes --vit-image-size");
+        return false;
+    }
+    return true;
+}
+
 static bool check_numbers(const struct cli_net *n, GError **error) {
     const struct {
         const char *option;
         gint64 v, least, most;
     } c[] = {
         {"--tiles", n->tiles, 1, TARGET_N_TILES},
-        {"--mlp-batch", n->mlp_batch, 0, 1 << 20},
-        {"--mlp-tokens", n->mlp_tokens, 0, 1 << 24},
-        {"--mlp-dim", n->mlp_dim, 0, 1 << 24},
-        {"--mlp-hidden-dim", n->mlp_hidden_dim, 0, 1 << 24},
-        {"--mlp-blocks", n->mlp_blocks, 0, 1 << 20},
-        {"--attention-batch", n->attention_batch, 0, 1 << 20},
-        {"--attention-heads", n->attention_heads, 0, 1 << 20},
-        {"--attention-blocks", n->attention_blocks, 0, 1 << 20},
-        {"--benchmark-rows", n->benchmark_rows, 0, 1 << 28},
-        {"--benchmark-inner", n->benchmark_inner, 0, 1 << 28},
-        {"--benchmark-columns", n->benchmark_columns, 0, 1 << 28},
-        {"--vit-batch", n->vit_batch, 0, 1 << 20},
-        {"--vit-layers", n->vit_layers, 0, 1 << 20},
-        {"--vit-image-size", n->vit_image_size, 0, 1 << 20},
         {"--optimization-steps", n->optimization_steps, 0, 1 << 20},
         {"--exchange-schedule-finalists", n->finalists, 1, 1000},
     };
     for (size_t i = 0; i < ARRAY_LEN(c); i++)
         if (!cli_number_check(c[i].option, c[i].v, c[i].least, c[i].most, error)) return false;
+    return check_workload_options(n, error);
+}
+
+/* Precision that no operation of the network could take. */
+static bool check_precision(const struct cli_net *n, GError **error) {
+    bool product = false, attention = false;
+    for (uint32_t i = 0; i < n->graph->n_ops; i++) {
+        product = product || n->graph->ops[i].kind == GRAPH_GEMM;
+        attention = attention || n->graph->ops[i].kind == GRAPH_ATTENTION;
+    }
+    const struct {
+        const char *option, *needs;
+        bool ok;
+    } c[] = {
+        {"--fp8-scale", "networks with products", n->fp8_scale == NULL || product},
+        {"--attention-qk-fp8-scale", "networks with attention",
+         n->attention_qk_scale == NULL || attention},
+        {"--attention-pv-fp8-scale", "networks with attention",
+         n->attention_pv_scale == NULL || attention},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(c); i++) {
+        if (c[i].ok) continue;
+        diag_set(error, CLI_IRRELEVANT, c[i].option, c[i].needs, n->name);
+        return false;
+    }
     return true;
 }
 
 static struct graph *build_workload(const struct cli_net *n, GError **error) {
     struct graph_workload_options o;
     graph_workload_defaults(&o);
+    o.tiles = (uint32_t)n->tiles;
 #define TAKE(field) \
-    if (n->field != 0) o.field = (uint32_t)n->field
-    TAKE(tiles);
+    if (n->field != CLI_NET_NOT_GIVEN) o.field = (uint32_t)n->field
     TAKE(mlp_batch);
     TAKE(mlp_tokens);
     TAKE(mlp_dim);
@@ -148,7 +228,7 @@ bool cli_net_build(struct cli_net *n, GError **error) {
     }
     n->graph = n->workload != NULL ? build_workload(n, error) : read_graph(n->graph_path, error);
     n->name = n->workload != NULL ? n->workload : n->graph_path;
-    return n->graph != NULL;
+    return n->graph != NULL && check_precision(n, error);
 }
 
 void cli_net_clear(struct cli_net *n) {
@@ -226,6 +306,7 @@ static bool plan_options(const struct cli_net *n, struct plan_options *o,
                          struct plan_constraint **ret_constraints, GError **error) {
     plan_options_defaults(o);
     o->n_tiles = (uint32_t)n->tiles;
+    o->inputs_once = n->inputs_once;
     if (n->optimization_steps != 0) o->candidates = (uint32_t)n->optimization_steps;
     if (!read_scale("--fp8-scale", n->fp8_scale, &o->fp8, &o->fp8_exponent, error) ||
         !read_scale("--attention-qk-fp8-scale", n->attention_qk_scale, &o->attention_qk_fp8,
@@ -259,7 +340,8 @@ static char *plan_text(const struct plan_result *r) {
     return g_string_free(s, false);
 }
 
-static void infeasible_plan(const struct plan_infeasible *f, struct cli_built *ret) {
+static void infeasible_plan(const struct cli_net *n, const struct plan_infeasible *f,
+                            struct cli_built *ret) {
     GString *s = g_string_new(NULL);
     g_string_append_printf(s,
                            "does not fit: '%s' needs %" G_GUINT64_FORMAT " bytes of %s memory on "
@@ -270,6 +352,13 @@ static void infeasible_plan(const struct plan_infeasible *f, struct cli_built *r
     for (uint32_t i = 0; i < f->n_users; i++)
         g_string_append_printf(s, "  %12" G_GUINT64_FORMAT " B  %s\n", f->users[i].bytes,
                                f->users[i].name);
+    g_string_append(s, "what would help: a smaller batch or fewer rows");
+    if (n->fp8_scale == NULL) g_string_append(s, ", operands of products in F8 (--fp8-scale)");
+    if (n->graph->n_blocks > 1) g_string_append(s, ", fewer iterations of its repeat");
+    if (n->tiles < TARGET_N_TILES)
+        g_string_append_printf(s, ", more tiles (--tiles; %d of %u are used)", n->tiles,
+                               TARGET_N_TILES);
+    g_string_append_c(s, '\n');
     g_free(ret->report);
     ret->report = g_string_free(s, false);
     g_free(ret->report_json);
@@ -288,7 +377,7 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
     const enum plan_status status = plan_graph(n->graph, o, &plan, error);
     if (status == PLAN_ERROR) return false;
     if (status == PLAN_INFEASIBLE) {
-        if (ret->report == NULL) infeasible_plan(&plan.infeasible, ret);
+        if (ret->report == NULL) infeasible_plan(n, &plan.infeasible, ret);
         return true;
     }
     cli_stage("placing, scheduling and emitting");

@@ -9,6 +9,7 @@
 #include "plan/plan.h"
 #include "runtime/runtime.h"
 
+enum { CLI_NET_NOT_GIVEN = G_MININT }; /* a number of a workload */
 struct cli_net {
     /* Options. */
     char *workload, *graph_path, **constraints, *fp8_scale, *attention_qk_scale, *attention_pv_scale,
@@ -19,7 +20,8 @@ struct cli_net {
     gint attention_batch, attention_heads, attention_blocks;
     gint benchmark_rows, benchmark_inner, benchmark_columns;
     gint vit_batch, vit_layers, vit_image_size;
-    gboolean vit_small, fuse_qkv, sample, no_parameters, diagnostic;
+    gboolean vit_small, fuse_qkv, sample, no_parameters, diagnostic,
+        inputs_once;
     /* Made of them. */
     struct graph *graph;
     const char *name; /* of the workload or graph file */

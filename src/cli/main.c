@@ -4,7 +4,9 @@
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct cmd {
     const char *name;
@@ -86,7 +88,18 @@ bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const cha
     return ok;
 }
 
+/* Idle threads sleep instead of spinning, which would slow everything else on the machine. The
+ * OpenMP library reads its policy when it is loaded, so one of our own takes a second start; a policy
+ * in the environment stays. */
+static void let_idle_threads_sleep(char **argv) {
+    if (getenv("OMP_WAIT_POLICY") != NULL || setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
+    char *self = g_file_read_link("/proc/self/exe", NULL);
+    if (self != NULL) execv(self, argv); /* returns only when it fails: then they spin */
+    g_free(self);
+}
+
 int main(int argc, char **argv) {
+    let_idle_threads_sleep(argv);
     setlocale(LC_ALL, "C");
     signal(SIGXFSZ, SIG_IGN); /* a write beyond a file-size limit is an error, not the end */
     if (argc < 2) {

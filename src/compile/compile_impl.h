@@ -27,6 +27,13 @@ void compile_strides(struct compile_state *c);
  * not fit, or with an error. */
 bool compile_place(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error);
+/* The memory that placement may use. */
+struct place_memory compile_memory(void);
+/* Report of a placement that does not fit: the tightest tile, its users, the missing bytes, what would
+ * help. alloc: [requests] the allocation behind a request, or TG_NONE. */
+void compile_report_place(const struct compile_state *c, const struct place_problem *problem,
+                          const struct place_result *r, const uint32_t *alloc,
+                          struct compile_result *ret);
 
 /* The problem of exchange number i; addresses may be NULL (all zero, for estimates). */
 struct exch_problem *compile_phase_problem(const struct compile_state *c, uint32_t i);

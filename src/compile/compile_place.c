@@ -2,6 +2,8 @@
  * allocation, with lifetimes, tails, separations and what the phases move. */
 #include "compile/compile_impl.h"
 
+#include "lower/lower.h"
+
 #include <string.h>
 
 void compile_strides(struct compile_state *c) {
@@ -22,6 +24,7 @@ struct placing {
     uint32_t *handle;        /* [allocs.n] */
     uint32_t *sample_handle; /* [n_tiles] */
     uint32_t *number;        /* [handles] request number */
+    uint32_t only_tile;      /* the one tile of the problem, or TG_NONE: all */
     GArray *items;           /* struct place_traffic_item, by tile */
     uint32_t *first_item;    /* [n_tiles + 1] */
 };
@@ -80,23 +83,28 @@ static void add_alloc(struct placing *p, uint32_t i) {
     p->handle[i] = place_builder_add(p->b, a->tile[i], &r);
 }
 
+static bool takes_part(const struct placing *p, uint32_t tile) {
+    return p->only_tile == TG_NONE || p->only_tile == tile;
+}
+
 /* Targets of aliases first. */
 static void add_allocs(struct placing *p) {
     const struct tg_allocs *a = &p->c->g->allocs;
     memset(p->handle, 0xff, sizeof *p->handle * a->n);
     for (uint32_t i = 0; i < a->n; i++)
-        if (a->alias[i] == TG_NONE) add_alloc(p, i);
+        if (a->alias[i] == TG_NONE && takes_part(p, a->tile[i])) add_alloc(p, i);
     for (bool more = true; more;) {
         more = false;
         for (uint32_t i = 0; i < a->n; i++) {
-            if (p->handle[i] != UINT32_MAX) continue;
+            if (p->handle[i] != UINT32_MAX || !takes_part(p, a->tile[i])) continue;
             if (p->handle[a->alias[i]] != UINT32_MAX) add_alloc(p, i);
             else more = true;
         }
     }
     const struct tg_separations *s = &p->c->g->separations;
     for (uint32_t i = 0; i < s->n; i++)
-        place_builder_separate(p->b, p->handle[s->a[i]], p->handle[s->b[i]]);
+        if (takes_part(p, a->tile[s->a[i]]))
+            place_builder_separate(p->b, p->handle[s->a[i]], p->handle[s->b[i]]);
 }
 
 /* --- What the phases send and receive: the solver prefers maps in which they do not meet. --- */
@@ -150,75 +158,18 @@ static void take_addresses(const struct placing *p, const struct place_result *r
         c->sample_address[t] = r->address[p->number[p->sample_handle[t]]];
 }
 
-/* The proof of the tile that lacks most. */
-static const struct place_proof *worst_proof(const struct place_result *r) {
-    const struct place_proof *worst = NULL;
-    for (uint32_t i = 0; i < r->n_proofs; i++) {
-        const struct place_proof *p = &r->proof[i];
-        if (worst == NULL || p->need_bytes - p->has_bytes > worst->need_bytes - worst->has_bytes)
-            worst = p;
-    }
-    return worst;
-}
-
-static void print_users(const struct place_problem *problem, const struct place_proof *proof,
-                        GString *text) {
-    enum { MOST_USERS = 8 };
-    for (uint32_t i = 0; i < proof->n_users && i < MOST_USERS; i++) {
-        const struct place_request *q = &problem->request[proof->user[i]];
-        g_string_append_printf(text, "  %9" G_GUINT64_FORMAT " B  %s\n",
-                               place_request_extent(q) + q->tail_bytes, problem->name[q->name]);
-    }
-    if (proof->n_users > MOST_USERS)
-        g_string_append_printf(text, "  and %u more\n", proof->n_users - MOST_USERS);
-}
-
-static void take_report(const struct place_problem *problem, const struct place_result *r,
-                        struct compile_result *ret) {
-    static const char *const part[] = {[PLACE_PART_ALL] = "SRAM",
-                                       [PLACE_PART_STANDARD] = "standard memory",
-                                       [PLACE_PART_INTERLEAVED] = "interleaved memory",
-                                       [PLACE_PART_NO_WINDOW] = "SRAM without the host window"};
-    const struct place_proof *proof = worst_proof(r);
-    GString *text = g_string_new(NULL);
-    ret->limit = COMPILE_LIMIT_PLACE;
-    if (proof == NULL) {
-        while (ret->tile < r->n_tiles && r->tile_status[ret->tile] == PLACE_SOLVED) ret->tile++;
-        g_string_append_printf(text, "does not fit: no placement was found for tile %u within the "
-                                     "search budget, and no proof that there is none\n",
-                               ret->tile);
-    } else {
-        ret->tile = proof->tile;
-        ret->need_bytes = proof->need_bytes;
-        ret->has_bytes = proof->has_bytes;
-        g_string_append_printf(text,
-                               "does not fit: tile %u needs %" G_GUINT64_FORMAT " bytes of %s and "
-                               "has %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
-                               " bytes are missing at step %u; its largest users:\n",
-                               proof->tile, proof->need_bytes, part[proof->part],
-                               proof->has_bytes, proof->need_bytes - proof->has_bytes,
-                               proof->step);
-        print_users(problem, proof, text);
-    }
-    ret->report = g_string_free(text, false);
-    ret->report_json = g_strdup_printf(
-        "{\"status\":\"infeasible\",\"part\":\"%s\",\"tile\":%u,\"needs_bytes\":%" G_GUINT64_FORMAT
-        ",\"has_bytes\":%" G_GUINT64_FORMAT ",\"missing_bytes\":%" G_GUINT64_FORMAT "}",
-        proof != NULL ? part[proof->part] : "undecided", ret->tile, ret->need_bytes,
-        ret->has_bytes, ret->need_bytes - ret->has_bytes);
-}
+struct place_memory compile_memory(void) { return place_memory_c600(false); }
 
 static struct place_problem *build_problem(struct placing *p) {
     const struct compile_state *c = p->c;
-    const struct place_memory memory = place_memory_c600(false);
+    const struct place_memory memory = compile_memory();
     p->b = place_builder_new(c->g->n_tiles, &memory);
     p->handle = g_new0(uint32_t, c->g->allocs.n + 1);
     p->sample_handle = g_new0(uint32_t, c->g->n_tiles);
-    for (uint32_t t = 0; t < c->g->n_tiles; t++) add_support(p, t);
+    for (uint32_t t = 0; t < c->g->n_tiles; t++)
+        if (takes_part(p, t)) add_support(p, t);
     add_allocs(p);
-    struct place_problem *problem = place_builder_finish(p->b, &p->number);
-    collect_traffic(p);
-    return problem;
+    return place_builder_finish(p->b, &p->number);
 }
 
 /* The problem and, if there is one, its map, under the first free name of the folder. */
@@ -236,10 +187,67 @@ static bool dump_problem(const char *folder, const struct place_problem *problem
     return ok;
 }
 
+static void placing_clear(struct placing *p) {
+    g_free(p->handle);
+    g_free(p->sample_handle);
+    g_free(p->number);
+    g_free(p->first_item);
+    if (p->items != NULL) g_array_free(p->items, true);
+}
+
+static void report(const struct placing *p, const struct place_problem *problem,
+                   const struct place_result *r, struct compile_result *ret) {
+    uint32_t *alloc = g_new(uint32_t, problem->n_requests + 1);
+    memset(alloc, 0xff, problem->n_requests * sizeof *alloc);
+    for (uint32_t i = 0; i < p->c->g->allocs.n; i++)
+        if (p->handle[i] != UINT32_MAX) alloc[p->number[p->handle[i]]] = i;
+    compile_report_place(p->c, problem, r, alloc, ret);
+    g_free(alloc);
+}
+
+/* The tile whose live data alone exceed the memory by most, or TG_NONE. */
+static uint32_t hopeless_tile(const struct compile_state *c) {
+    const struct place_memory memory = compile_memory();
+    uint32_t has = 0, worst = TG_NONE, *peak = g_new0(uint32_t, c->g->n_tiles);
+    for (uint32_t i = 0; i < memory.n_ranges; i++) has += memory.range_end[i] - memory.range_base[i];
+    tile_graph_peaks(c->g, peak, NULL, NULL);
+    for (uint32_t t = 0; t < c->g->n_tiles; t++)
+        if (peak[t] > has && (worst == TG_NONE || peak[t] > peak[worst])) worst = t;
+    g_free(peak);
+    return worst;
+}
+
+/* That tile's report, without a look at the others. False when there is no such tile or the solver
+ * has no proof. */
+static bool report_hopeless(const struct compile_state *c, struct compile_result *ret,
+                            GError **error) {
+    struct placing p = {.c = c, .only_tile = hopeless_tile(c)};
+    if (p.only_tile == TG_NONE) return false;
+    struct place_problem *problem = build_problem(&p);
+    const struct place_options options = {.constructive_only = true};
+    struct place_result *r = place_solve(problem, &options, error);
+    const bool found = r != NULL && r->n_proofs != 0;
+    if (found) report(&p, problem, r, ret);
+    place_result_free(r);
+    place_problem_free(problem);
+    placing_clear(&p);
+    return found;
+}
+
 bool compile_place(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error) {
-    struct placing p = {.c = c};
+    GError *failed = NULL;
+    if (c->placed == NULL && c->o->placement_dump == NULL && report_hopeless(c, ret, &failed)) {
+        *ret_fits = false;
+        return true;
+    }
+    if (failed != NULL) {
+        g_propagate_error(error, failed);
+        return false;
+    }
+    struct placing p = {.c = c, .only_tile = TG_NONE};
     struct place_problem *problem = build_problem(&p);
+    collect_traffic(&p);
     const struct place_traffic traffic = {.n_tiles = c->g->n_tiles, .n_items = p.items->len,
                                           .first = p.first_item,
                                           .item = (const void *)p.items->data};
@@ -253,17 +261,13 @@ bool compile_place(struct compile_state *c, struct compile_result *ret, bool *re
         c->n_placed = r->n_requests;
         c->placed = g_memdup2(r->address, r->n_requests * sizeof *r->address);
         if (*ret_fits) take_addresses(&p, r, c);
-        else take_report(problem, r, ret);
+        else report(&p, problem, r, ret);
     }
     bool ok = r != NULL;
     if (ok && c->o->placement_dump != NULL)
         ok = dump_problem(c->o->placement_dump, problem, &traffic, r, error);
     place_result_free(r);
     place_problem_free(problem);
-    g_free(p.handle);
-    g_free(p.sample_handle);
-    g_free(p.number);
-    g_free(p.first_item);
-    g_array_free(p.items, true);
+    placing_clear(&p);
     return ok;
 }

@@ -3,8 +3,9 @@
  * In:   a safetensors file: u64 little-endian header size, a JSON header {name: {dtype, shape,
  *       data_offsets}}, raw little-endian data. (ONNX is not read yet.)
  * Out:  its tensors by name, data mapped read-only; and the writer of the same format.
- * Limits: header at most 100 MiB, at most MODEL_MAX_DIMS axes, data inside the file, no overlap, size
- *       equal to shape times element size; anything else is refused with the tensor's name.
+ * Limits: header at most 100 MiB, at most MODEL_MAX_DIMS axes, every byte of the data in exactly one
+ *       tensor (no overlap, no gap, nothing behind the last), size equal to shape times element size,
+ *       no name twice; anything else is refused with the tensor's name.
  * Ownership: a file owns the memory of its tensors until tensor_file_free.
  * Errors: diag.def 700..749. Threads: a file may be read from several threads.
  */

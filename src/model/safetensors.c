@@ -98,6 +98,40 @@ static int by_offset(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
+/* Every byte belongs to exactly one tensor. */
+static bool check_order(struct tensor_file *f, const uint8_t *data, uint64_t data_bytes,
+                        GError **error) {
+    const uint8_t *end = data;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct model_tensor *t = &f->tensors[i];
+        if ((const uint8_t *)t->data != end) {
+            diag_set(error, MODEL_TENSOR, f->path, t->name,
+                     (const uint8_t *)t->data < end ? "overlaps the tensor before it"
+                                                    : "leaves a gap before its data");
+            return false;
+        }
+        end += t->bytes;
+        g_hash_table_insert(f->by_name, (char *)t->name, GUINT_TO_POINTER(i + 1));
+    }
+    const uint64_t rest = data_bytes - (uint64_t)(end - data);
+    if (rest != 0) diag_set(error, MODEL_TRAILING, f->path, rest);
+    return rest == 0;
+}
+
+/* Notes the first member that an object has twice (the parser keeps the last one silently). */
+struct members {
+    GHashTable *seen; /* "object/name" */
+    char *twice;
+};
+
+static void note_member(JsonParser *parser, JsonObject *object, const char *name, void *user) {
+    (void)parser;
+    struct members *m = user;
+    if (!g_hash_table_add(m->seen, g_strdup_printf("%p/%s", (void *)object, name)) &&
+        m->twice == NULL)
+        m->twice = g_strdup(name);
+}
+
 static bool read_entries(struct tensor_file *f, JsonObject *root, const uint8_t *data,
                          uint64_t data_bytes, GError **error) {
     f->tensors = arena_new_array(f->arena, struct model_tensor, json_object_get_size(root) + 1);
@@ -119,15 +153,7 @@ static bool read_entries(struct tensor_file *f, JsonObject *root, const uint8_t 
         f->n++;
     }
     qsort(f->tensors, f->n, sizeof *f->tensors, by_offset);
-    for (uint32_t i = 0; i < f->n; i++) {
-        const struct model_tensor *t = &f->tensors[i];
-        if (i + 1 < f->n && (const uint8_t *)t->data + t->bytes > (const uint8_t *)t[1].data) {
-            diag_set(error, MODEL_TENSOR, f->path, t[1].name, "overlaps the tensor before it");
-            return false;
-        }
-        g_hash_table_insert(f->by_name, (char *)t->name, GUINT_TO_POINTER(i + 1));
-    }
-    return true;
+    return check_order(f, data, data_bytes, error);
 }
 
 static bool read_header(struct tensor_file *f, GError **error) {
@@ -150,18 +176,24 @@ static bool read_header(struct tensor_file *f, GError **error) {
         return false;
     }
     JsonParser *parser = json_parser_new();
+    struct members members = {.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
+    g_signal_connect(parser, "object-member", G_CALLBACK(note_member), &members);
     bool ok = false;
     GError *parse_error = NULL;
     JsonNode *root;
     if (!json_parser_load_from_data(parser, text, (gssize)header, &parse_error)) {
         diag_set(error, MODEL_FORMAT, f->path, parse_error->message);
         g_error_free(parse_error);
+    } else if (members.twice != NULL) {
+        diag_set(error, MODEL_TWICE, f->path, members.twice);
     } else if ((root = json_parser_get_root(parser)) == NULL || !JSON_NODE_HOLDS_OBJECT(root)) {
         diag_set(error, MODEL_FORMAT, f->path, "the header is no JSON object");
     } else {
         ok = read_entries(f, json_node_get_object(root), bytes + 8 + header, size - 8 - header, error);
     }
     g_object_unref(parser);
+    g_hash_table_unref(members.seen);
+    g_free(members.twice);
     return ok;
 }
 

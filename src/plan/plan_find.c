@@ -273,6 +273,11 @@ static bool find_gemm(struct find *f, uint32_t at) {
 static bool check_constraints(const struct find *f) {
     for (uint32_t i = 0; i < f->o->n_constraints; i++) {
         const uint32_t at = f->o->constraints[i].op;
+        for (uint32_t k = 0; k < i; k++) {
+            if (f->o->constraints[k].op != at) continue;
+            diag_set(f->error, PLAN_CONSTRAINT_TWICE, at);
+            return false;
+        }
         if (at < f->p->n_ops && f->g->ops[f->p->ops[at]].kind == GRAPH_GEMM) continue;
         diag_set(f->error, PLAN_CONSTRAINT_OP, at);
         return false;

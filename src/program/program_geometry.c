@@ -137,15 +137,20 @@ uint32_t program_offset(const struct program_layout *l, const struct program_sha
     return 0;
 }
 
-uint64_t program_value_tile_bytes(const struct program_value *v, uint32_t n_tiles) {
+uint64_t program_value_tile_bytes(const struct program_value *v, uint32_t n_tiles,
+                                  uint32_t *ret_tile) {
     uint64_t *bytes = g_new0(uint64_t, n_tiles), most = 0;
+    uint32_t tile = 0;
     const uint32_t n = program_n_shards(v);
     for (uint32_t i = 0; i < n; i++) {
         struct program_shard s;
         program_shard_at(v, i, &s);
         bytes[s.tile] += s.bytes;
-        if (bytes[s.tile] > most) most = bytes[s.tile];
+        if (bytes[s.tile] <= most) continue;
+        most = bytes[s.tile];
+        tile = s.tile;
     }
     g_free(bytes);
+    if (ret_tile != NULL) *ret_tile = tile;
     return most * (v->sequence ? v->sequence : 1);
 }

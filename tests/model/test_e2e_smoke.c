@@ -58,6 +58,42 @@ static void test_mlp_grids(void) {
     cli_said_clear(&s);
 }
 
+/* The second figure: inputs written once by the host and distributed on the device. */
+static void test_inputs_once(void) {
+    const char *mlp = "e2e-test --workload siglip-mlp-benchmark --mlp-batch 1 --tiles 64 "
+                      "--mlp-tokens 81 --mlp-dim 144 --mlp-hidden-dim 528 --json";
+    char *free_inputs = check(mlp), *line = g_strconcat(mlp, " --inputs-once", NULL);
+    char *once = check(line);
+    g_assert_cmpfloat(cli_number(free_inputs, "input_bytes"), >, 2 * 81 * 144);
+    g_assert_cmpfloat(cli_number(free_inputs, "input_bytes_once"), ==, 2 * 81 * 144);
+    g_assert_cmpfloat(cli_number(once, "input_bytes"), ==, 2 * 81 * 144);
+    g_assert_cmpfloat(cli_number(free_inputs, "cycles_predicted_inputs_once"), ==,
+                      cli_number(once, "cycles_predicted"));
+    g_assert_nonnull(strstr(once, "\"cycles_predicted_inputs_once\":null"));
+    g_free(free_inputs);
+    g_free(once);
+    g_free(line);
+}
+
+/* Without a policy of the user, idle threads do not spin. */
+static void test_idle_threads(void) {
+    char **environment = g_environ_unsetenv(g_get_environ(), "OMP_WAIT_POLICY");
+    environment = g_environ_setenv(environment, "OMP_DISPLAY_ENV", "verbose", TRUE);
+    char *argv[] = {(char *)g_getenv("IPU_STACK"), (char *)"e2e-test", (char *)"--workload",
+                    (char *)"mlp-smoke", (char *)"--tiles", (char *)"7", NULL}, *err;
+    int wait;
+    GError *error = NULL;
+    g_assert_true(g_spawn_sync(NULL, argv, environment, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
+                               &err, &wait, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(wait, ==, 0);
+    char *spins = g_strrstr(err, "GOMP_SPINCOUNT"); /* of the second start */
+    if (spins == NULL) g_test_skip("this OpenMP library does not show how long it spins");
+    else g_assert_true(g_str_has_prefix(spins, "GOMP_SPINCOUNT = '0'"));
+    g_free(err);
+    g_strfreev(environment);
+}
+
 static void write_package(const char *path, const char *options) {
     char *line = g_strdup_printf("compile --workload mlp-smoke --tiles 64 -o %s %s", path, options);
     struct cli_said s = cli_run(line);
@@ -138,6 +174,8 @@ int main(int argc, char **argv) {
     g_test_add_func("/e2e/mlp_smoke", test_mlp_smoke);
     g_test_add_func("/e2e/gemm_smoke", test_gemm_smoke);
     g_test_add_func("/e2e/mlp_grids", test_mlp_grids);
+    g_test_add_func("/e2e/inputs_once", test_inputs_once);
+    g_test_add_func("/e2e/idle_threads", test_idle_threads);
     g_test_add_func("/e2e/same_package", test_same_package);
     g_test_add_func("/e2e/profile_files", test_profile_files);
     return g_test_run();

@@ -43,6 +43,21 @@ static void test_options(void) {
     expect("e2e-test --workload mlp-smoke --no-profile --profile-output x", 2, "--no-profile");
     expect("compile --workload mlp-smoke", 2, "-o FILE");
     expect("run", 2, "give one package");
+    expect("e2e-test --workload mlp-smoke --mlp-batch 2", 2,
+           "--mlp-batch is for siglip-mlp-benchmark; it has no meaning for mlp-smoke");
+    expect("e2e-test --workload siglip-vit-benchmark --mlp-tokens 3", 2,
+           "--mlp-tokens is for siglip-mlp-benchmark, siglip-attention-benchmark");
+    expect("e2e-test --workload gemm-benchmark --fuse-qkv", 2, "--fuse-qkv is for");
+    expect("e2e-test --workload siglip-vit-benchmark --vit-small --vit-image-size 28", 2,
+           "--vit-small excludes --vit-image-size");
+    expect("e2e-test --workload siglip-mlp-benchmark --mlp-blocks 0", 2, "--mlp-blocks 0");
+    expect("e2e-test --workload mlp-smoke --attention-qk-fp8-scale -4", 2,
+           "--attention-qk-fp8-scale is for networks with attention");
+    expect("e2e-test --workload attention-smoke --fp8-scale -4", 2,
+           "--fp8-scale is for networks with products");
+    expect("e2e-test --workload mlp-smoke --tiles 4 --gemm-plan-constraint 0:1x1x1 "
+           "--gemm-plan-constraint 2:1x1x1 --gemm-plan-constraint 0:1x2x1", 2,
+           "two plan constraints for operation 0");
     expect("frobnicate", 2, "unknown verb 'frobnicate'");
 }
 
@@ -56,6 +71,19 @@ static void test_too_large(void) {
     expect("e2e-test --graph %s/batched --tiles 1", 3, "does not fit: 'c' needs 617984 bytes");
     expect("e2e-test --graph %s/gelu", 3, "does not fit: 'a' needs 729472 bytes");
     expect("e2e-test --workload siglip-mlp-benchmark --mlp-batch 64", 3, "bytes too many");
+    expect("e2e-test --workload siglip-mlp-benchmark --mlp-batch 64", 3,
+           "what would help: a smaller batch or fewer rows, operands of products in F8");
+    struct cli_said s = cli_run("e2e-test --workload siglip-vit-benchmark --vit-small --tiles 8 "
+                                "--vit-layers 45 --json");
+    g_assert_cmpint(s.status, ==, 3);
+    g_assert_nonnull(strstr(s.err, "what would help:\n  parameters take "));
+    g_assert_nonnull(strstr(s.err, "each of the 45 iterations of the repeat keeps "));
+    g_assert_nonnull(strstr(s.err, "more tiles (--tiles; 8 of 1472 are used)"));
+    g_assert_nonnull(strstr(s.out, "\"users\":[{\"bytes\":"));
+    g_assert_cmpfloat(cli_number(s.out, "missing_bytes"), >, 0);
+    g_assert_cmpfloat(cli_number(s.out, "needs_bytes") - cli_number(s.out, "has_bytes"), ==,
+                      cli_number(s.out, "missing_bytes"));
+    cli_said_clear(&s);
 }
 
 static void test_files(void) {

@@ -72,6 +72,18 @@ static void test_model_refuses(void) {
            tensor, "overflows");
     refuse("{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]},"
            "\"b\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[2,6]}}", 0, 8, tensor, "overlaps");
+    refuse("{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[2,6]}}", 0, 6, tensor, "gap");
+    refuse("{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]},"
+           "\"b\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[6,10]}}", 0, 10, tensor,
+           "'b' leaves a gap");
+    refuse("{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 0, 5,
+           DIAG_MODEL_TRAILING, "1 bytes behind");
+    refuse("{}", 0, 3, DIAG_MODEL_TRAILING, "3 bytes behind");
+    refuse("{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]},"
+           "\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 0, 4,
+           DIAG_MODEL_TWICE, "'a' twice");
+    refuse("{\"a\":{\"dtype\":\"F16\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 0, 4,
+           DIAG_MODEL_TWICE, "'dtype' twice");
     struct tensor_file *f;
     GError *error = NULL;
     g_assert_false(tensor_file_open("/nonexistent.safetensors", &f, &error));
