@@ -451,7 +451,7 @@ static bool values_fit(const struct build *b, const struct program *p,
     const uint64_t has = b->o->standard_bytes + b->o->interleaved_bytes;
     for (uint32_t i = 0; i < p->n_values; i++) {
         uint32_t tile;
-        const uint64_t needs = program_value_tile_bytes(&p->values[i], p->n_tiles, &tile);
+        const uint64_t needs = program_value_fullest(&p->values[i], p->n_tiles, &tile);
         if (needs <= has) continue;
         const char *name = g_intern_string(p->values[i].name);
         *ret_misfit = (struct plan_infeasible){.operation = name,

@@ -240,9 +240,9 @@ uint32_t program_format_bytes(uint32_t format);
 static inline uint32_t program_micro(uint32_t format) {
     return 32 / program_format_bytes(format);
 }
-/* Sum of shard bytes on the fullest tile, which is *ret_tile (may be NULL). */
-uint64_t program_value_tile_bytes(const struct program_value *v, uint32_t n_tiles,
-                                  uint32_t *ret_tile);
+/* Sum of shard bytes on the fullest tile, and which it is. */
+uint64_t program_value_tile_bytes(const struct program_value *v, uint32_t n_tiles);
+uint64_t program_value_fullest(const struct program_value *v, uint32_t n_tiles, uint32_t *ret_tile);
 
 /* --- Forms --- */
 

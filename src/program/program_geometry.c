@@ -137,8 +137,8 @@ uint32_t program_offset(const struct program_layout *l, const struct program_sha
     return 0;
 }
 
-uint64_t program_value_tile_bytes(const struct program_value *v, uint32_t n_tiles,
-                                  uint32_t *ret_tile) {
+uint64_t program_value_fullest(const struct program_value *v, uint32_t n_tiles,
+                               uint32_t *ret_tile) {
     uint64_t *bytes = g_new0(uint64_t, n_tiles), most = 0;
     uint32_t tile = 0;
     const uint32_t n = program_n_shards(v);
@@ -151,6 +151,11 @@ uint64_t program_value_tile_bytes(const struct program_value *v, uint32_t n_tile
         tile = s.tile;
     }
     g_free(bytes);
-    if (ret_tile != NULL) *ret_tile = tile;
+    *ret_tile = tile;
     return most * (v->sequence ? v->sequence : 1);
+}
+
+uint64_t program_value_tile_bytes(const struct program_value *v, uint32_t n_tiles) {
+    uint32_t tile;
+    return program_value_fullest(v, n_tiles, &tile);
 }
