@@ -121,22 +121,14 @@ bool lower_keep(struct lower *l, const struct program_op *op, uint32_t number,
     return true;
 }
 
-/* exp(0): a cleared row of scores against a cleared maximum. */
+/* One half pattern fills the row: an F16 one, or two F8 ones. */
 bool lower_ones(struct lower *l, const struct program_op *op, uint32_t number,
                 const struct program_shard *s) {
-    enum { ROW_BYTES = 64, MAXIMUM_BYTES = 8 };
-    const struct tg_alloc_row row = {.tile = (uint16_t)s->tile,
-                                     .bytes = ROW_BYTES + MAXIMUM_BYTES,
-                                     .align = 32,
-                                     .alias = TG_NONE,
-                                     .blocks = 1,
-                                     .value = tg_name(&l->b, "zeros")};
-    const uint32_t zeros = tg_alloc_add(&l->b, &row);
-    const struct kernel_spec fill = {KERNEL_FILL_U64, {ROW_BYTES + MAXIMUM_BYTES}};
-    const struct kernel_spec exponential = {KERNEL_EXP_PANELS, {1, 32, 32, num_f16_from_f32(1)}};
-    const struct tg_ref cleared = {zeros, 0};
-    const struct tg_ref operands[] = {
-        {l->alloc_of[op->output][number], 0}, cleared, {zeros, ROW_BYTES}};
-    return tg_call(&l->b, s->tile, &fill, &cleared, l->error) &&
-           tg_call(&l->b, s->tile, &exponential, operands, l->error);
+    const struct program_layout *y = &lower_value(l, op->output)->layout;
+    const uint32_t one = y->format == PROGRAM_F16
+                             ? num_f16_from_f32(1)
+                             : num_f8_from_f32(1, NUM_F143, y->exponent) * 0x101u;
+    const struct kernel_spec spec = {KERNEL_FILL_F16, {s->bytes, one}};
+    const struct tg_ref to = {l->alloc_of[op->output][number], 0};
+    return tg_call(&l->b, s->tile, &spec, &to, l->error);
 }

@@ -338,10 +338,7 @@ static bool build_op(struct build *b, const struct graph_op *op, uint32_t *at) {
     switch (op->kind) {
     case GRAPH_GEMM:
         if (b->order->gemm_of[number] == PROGRAM_NONE) return build_batched(b, op);
-        for (uint32_t i = b->order->gemm_of[number];
-             i < b->order->n_gemms && b->order->gemms[i].op == number; i++)
-            if (!build_gemm(b, &b->order->gemms[i], &b->chosen[i])) return false;
-        return true;
+        return build_gemms(b, *at - 1);
     case GRAPH_ATTENTION:
         return build_attention(b, op);
     case GRAPH_GELU:
@@ -383,7 +380,8 @@ bool build_ops(struct build *b, uint32_t *at, uint32_t repeat) {
     const struct plan_order *o = b->order;
     while (*at < o->n_ops && o->repeat_of[*at] == repeat) {
         const uint32_t number = o->ops[(*at)++];
-        if (!o->fused[number] && !build_op(b, &b->g->ops[number], at)) return false;
+        if (!o->fused[number] && !b->built[number] && !build_op(b, &b->g->ops[number], at))
+            return false;
         build_note_results(b);
     }
     return true;
@@ -399,7 +397,10 @@ static void build_ones(struct build *b) {
                               .rows = 1,
                               .cols = 32,
                               .inside = PROGRAM_NONE,
-                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
+                              .layout = build_layout(b->o->attention_pv_fp8 ? PROGRAM_F8_F143
+                                                                            : PROGRAM_F16,
+                                                     PROGRAM_AMP_LEFT, PROGRAM_ANY)};
+    if (b->o->attention_pv_fp8) v.layout.exponent = (int8_t)b->o->attention_pv_exponent;
     v.layout.grain[2] = v.layout.pad[2] = 32;
     build_axis(&v.layout, PROGRAM_REPLICA, b->p->n_tiles, 1);
     const struct program_op op = {.compute = PROGRAM_KERNEL,
@@ -407,23 +408,13 @@ static void build_ones(struct build *b) {
                                   .operation = "ones",
                                   .reason = "operator"};
     b->ones = build_compute(b, &op, &v);
-    if (!b->o->attention_pv_fp8) return;
-    v.name = "ones.f8";
-    v.layout = build_layout(PROGRAM_F8_F143, PROGRAM_AMP_LEFT, PROGRAM_ANY);
-    v.layout.exponent = (int8_t)b->o->attention_pv_exponent;
-    build_axis(&v.layout, PROGRAM_REPLICA, b->p->n_tiles, 1);
-    const struct program_op cast = {.compute = PROGRAM_CAST,
-                                    .operation = "ones",
-                                    .reason = "cast",
-                                    .n_inputs = 1,
-                                    .inputs = {b->ones}};
-    b->ones = build_compute(b, &cast, &v);
 }
 
 static struct program *build_pass(struct build *b) {
     const struct graph *g = b->g;
     b->p = program_new(g->name, b->o->n_tiles);
     b->held = arena_new_array(b->p->arena, struct held, g->n_values);
+    b->built = arena_new_array(b->p->arena, bool, g->n_ops + 1);
     b->repeat = PROGRAM_NONE;
     b->ones = PROGRAM_NONE;
     b->next_base = 0;

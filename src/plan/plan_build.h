@@ -26,6 +26,7 @@ struct build {
     struct held *held;  /* by graph value */
     struct plain *plain; /* by graph value */
     uint32_t *cast;     /* by graph value: its F8 form, or PROGRAM_NONE */
+    bool *built;        /* by graph operation: made together with an earlier one */
     uint32_t next_base; /* first tile of the next product that needs few tiles */
     uint32_t ones;      /* 32 ones on every tile, or PROGRAM_NONE */
     uint32_t repeat;    /* of the program, whose body is open; PROGRAM_NONE outside */
@@ -72,7 +73,9 @@ uint32_t build_compute(struct build *b, const struct program_op *op, const struc
 /* A host tensor stored once, evenly spread over the tiles; shape and format of *like. */
 uint32_t build_spread(struct build *b, uint32_t graph_value, const struct program_value *like);
 uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
-bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c);
+/* The products of the operation at a position of the order, and of those behind it that read the same
+ * left operand: all in-phases first, then all products, then all sums, which thus share phases. */
+bool build_gemms(struct build *b, uint32_t position);
 /* A product outside the search. */
 bool build_batched(struct build *b, const struct graph_op *op);
 

@@ -213,13 +213,18 @@ static uint32_t swapped_right(struct build *b, const struct plan_gemm *m,
     return build_copy(b, op, "gather", &from, &v);
 }
 
-static bool build_swapped(struct build *b, const struct plan_gemm *m,
-                          const struct plan_candidate *c) {
-    const struct graph_op *op = &b->g->ops[m->op];
-    const char *name = b->g->values[m->result].name;
-    const uint32_t left = swapped_left(b, m, c), right = swapped_right(b, m, c);
+/* A product under construction. */
+struct work {
+    const struct plan_gemm *m;
+    struct plan_candidate c;
+    uint32_t left, right, result;
+};
+
+static void swapped_product(struct build *b, struct work *w) {
+    const struct plan_gemm *m = w->m;
+    const struct plan_candidate *c = &w->c;
     struct program_value v = {
-        .name = arena_printf(b->p->arena, "%s.partial", name),
+        .name = arena_printf(b->p->arena, "%s.partial", b->g->values[m->result].name),
         .batch = m->batch,
         .rows = m->rows,
         .cols = m->columns,
@@ -230,29 +235,33 @@ static bool build_swapped(struct build *b, const struct plan_gemm *m,
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);
     const struct program_op product = {.compute = PROGRAM_PRODUCT,
-                                       .operation = op->name,
+                                       .operation = b->g->ops[m->op].name,
                                        .reason = "operator",
                                        .n_inputs = 2,
-                                       .inputs = {left, right}};
-    uint32_t result = build_compute(b, &product, &v);
-    if (c->k > 1) {
+                                       .inputs = {w->left, w->right}};
+    w->result = build_compute(b, &product, &v);
+}
+
+static void swapped_sum(struct build *b, struct work *w) {
+    const struct plan_gemm *m = w->m;
+    if (w->c.k > 1) {
+        struct program_value v = b->p->values[w->result];
         build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
-        build_axis(&v.layout, PROGRAM_WINDOW, c->owners, c->stride_k);
+        build_axis(&v.layout, PROGRAM_WINDOW, w->c.owners, w->c.stride_k);
         v.layout.memory = PROGRAM_ANY;
-        v.name = name;
+        v.name = b->g->values[m->result].name;
         const struct program_op sum = {.compute = PROGRAM_SUM,
-                                       .operation = op->name,
+                                       .operation = b->g->ops[m->op].name,
                                        .reason = "reduction",
                                        .n_inputs = 1,
-                                       .inputs = {result}};
-        result = build_compute(b, &sum, &v);
+                                       .inputs = {w->result}};
+        w->result = build_compute(b, &sum, &v);
     }
     struct program_map map = {.inner = {UINT32_MAX, m->columns, UINT32_MAX}};
     map.outer_to[1][0] = 1; /* row i * columns + t, column j: image i, row j, column t */
     map.inner_to[1][2] = 1;
     map.inner_to[2][1] = 1;
-    b->held[m->result] = (struct held){result, map, true};
-    return true;
+    b->held[m->result] = (struct held){w->result, map, true};
 }
 
 /* Products on few tiles lie side by side, so that their parameters do not pile up on the first
@@ -267,12 +276,14 @@ static struct plan_candidate place_grid(struct build *b, const struct plan_candi
     return x;
 }
 
-bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_candidate *chosen) {
-    const struct plan_candidate placed = place_grid(b, chosen), *c = &placed;
-    if (m->swapped) return build_swapped(b, m, c);
+static bool is_summed(const struct work *w) {
+    return w->c.k > 1 || w->m->epilogue;
+}
+
+static void normal_product(struct build *b, struct work *w) {
+    const struct plan_gemm *m = w->m;
+    const struct plan_candidate *c = &w->c;
     const struct graph_op *op = &b->g->ops[m->op];
-    const char *name = b->g->values[m->result].name;
-    const uint32_t left = left_operand(b, m, c), right = right_operand(b, m, c);
     struct program_value v = {.name = arena_printf(b->p->arena, "%s.partial", op->name),
                               .batch = 1,
                               .rows = m->rows,
@@ -284,32 +295,93 @@ bool build_gemm(struct build *b, const struct plan_gemm *m, const struct plan_ca
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);
-    const bool summed = c->k > 1 || m->epilogue;
-    if (!summed) v.name = name;
+    if (!is_summed(w)) v.name = b->g->values[m->result].name;
     const struct program_op product = {.compute = PROGRAM_PRODUCT,
                                        .operation = op->name,
                                        .reason = "operator",
                                        .n_inputs = 2,
-                                       .inputs = {left, right}};
-    uint32_t result = build_compute(b, &product, &v);
-    if (summed) {
+                                       .inputs = {w->left, w->right}};
+    w->result = build_compute(b, &product, &v);
+}
+
+static void normal_sum(struct build *b, struct work *w) {
+    const struct plan_gemm *m = w->m;
+    const struct plan_candidate *c = &w->c;
+    const char *name = b->g->values[m->result].name;
+    if (is_summed(w)) {
+        struct program_value v = b->p->values[w->result];
         struct program_op sum = {.compute = PROGRAM_SUM,
                                  .epilogue = m->epilogue,
-                                 .operation = b->g->values[m->result].name,
+                                 .operation = name,
                                  .reason = "reduction",
                                  .n_inputs = 1,
-                                 .inputs = {result}};
+                                 .inputs = {w->result}};
         build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
         if (c->k > 1) build_axis(&v.layout, PROGRAM_WINDOW, c->owners, c->stride_k);
         if (m->epilogue & PROGRAM_EPILOGUE_BIAS) sum.inputs[sum.n_inputs++] = bias_operand(b, m, c);
         if (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL) {
             v.name = arena_printf(b->p->arena, "%s.residual", name);
-            sum.inputs[sum.n_inputs++] = build_place(b, op, m->residual, &v, true);
+            sum.inputs[sum.n_inputs++] =
+                build_place(b, &b->g->ops[m->op], m->residual, &v, true);
         }
         v.name = name;
         if (c->k > 1) v.layout.memory = PROGRAM_ANY;
-        result = build_compute(b, &sum, &v);
+        w->result = build_compute(b, &sum, &v);
     }
-    build_hold(b, m->result, result);
+    build_hold(b, m->result, w->result);
+}
+
+/* --- Products that share phases --- */
+
+/* What a product holds while the others of its group do the same. */
+static uint64_t group_bytes(const struct plan_gemm *m, const struct plan_candidate *c) {
+    const uint64_t left = m->free_input && !m->swapped ? 0 : c->left_bytes;
+    const uint64_t right = m->free_input && m->swapped ? 0 : c->right_bytes;
+    return left + right + c->out_bytes + c->received_bytes + c->result_bytes;
+}
+
+/* Products [*first, return value) are made together. */
+static uint32_t group_end(struct build *b, uint32_t position, uint32_t first) {
+    const struct plan_order *o = b->order;
+    const uint64_t most = ((uint64_t)b->o->standard_bytes + b->o->interleaved_bytes) / 4;
+    const uint32_t left = plan_resolve(b->g, o->gemms[first].left);
+    uint32_t n = first, op = o->ops[position];
+    uint64_t bytes = 0;
+    for (;;) {
+        uint32_t end = n;
+        for (; end < o->n_gemms && o->gemms[end].op == op; end++)
+            bytes += group_bytes(&o->gemms[end], &b->chosen[end]);
+        if (n > first && bytes > most) return n;
+        b->built[op] = true;
+        n = end;
+        do {
+            if (++position == o->n_ops) return n;
+        } while (o->fused[o->ops[position]]);
+        op = o->ops[position];
+        if (b->g->ops[op].kind != GRAPH_GEMM || o->gemm_of[op] != n ||
+            o->repeat_of[position] != o->repeat_of[position - 1] ||
+            plan_resolve(b->g, o->gemms[n].left) != left)
+            return n;
+    }
+}
+
+bool build_gemms(struct build *b, uint32_t position) {
+    const uint32_t first = b->order->gemm_of[b->order->ops[position]];
+    const uint32_t n = group_end(b, position, first) - first;
+    struct work *w = arena_new_array(b->p->arena, struct work, n);
+    for (uint32_t i = 0; i < n; i++) {
+        w[i].m = &b->order->gemms[first + i];
+        w[i].c = place_grid(b, &b->chosen[first + i]);
+        w[i].left = w[i].m->swapped ? swapped_left(b, w[i].m, &w[i].c)
+                                    : left_operand(b, w[i].m, &w[i].c);
+        w[i].right = w[i].m->swapped ? swapped_right(b, w[i].m, &w[i].c)
+                                     : right_operand(b, w[i].m, &w[i].c);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (w[i].m->swapped) swapped_product(b, &w[i]);
+        else normal_product(b, &w[i]);
+    for (uint32_t i = 0; i < n; i++)
+        if (w[i].m->swapped) swapped_sum(b, &w[i]);
+        else normal_sum(b, &w[i]);
     return true;
 }

@@ -215,7 +215,6 @@ static void add_swapped(struct find *f, const struct plan_gemm *m, const struct 
     x->columns = m->rows / x->batch;
     x->result = values->result;
     x->source = PROGRAM_NONE;
-    x->free_input = false;
     x->epilogue = 0;
     x->n_pointwise = 0;
     x->constraint = (struct plan_constraint){.memory = PROGRAM_ANY};

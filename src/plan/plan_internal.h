@@ -16,7 +16,7 @@ struct plan_gemm {
     uint32_t result;      /* graph value behind the fused operations */
     uint32_t source;      /* product whose result reaches `left` without another layout, or
                            * PROGRAM_NONE */
-    bool free_input;      /* the host writes the left operand where it is read */
+    bool free_input;      /* the host writes the graph's left operand where it is read */
     bool transpose_right;
     bool swapped;          /* rows are the parameter's columns, columns the left operand's rows: the
                             * result is held transposed, as attention wants its values */

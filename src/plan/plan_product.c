@@ -157,7 +157,8 @@ static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
     c->convert_cycles = conversion_cycles(m, c);
     uint64_t items = plan_in_items(c, m->free_input ? 0 : left_items(c));
     if (m->swapped) /* the parameter is the left operand, what is computed the right one */
-        items = (c->c > 1 ? left_items(c) : 0) + c->right_bytes / (c->pair_rows ? 8 : 4);
+        items = (c->c > 1 ? left_items(c) : 0) +
+                (m->free_input ? 0 : c->right_bytes / (c->pair_rows ? 8 : 4));
     c->in_cycles = plan_phase_cycles(items, UINT32_MAX) + c->convert_cycles;
     c->fixed_cycles =
         c->product_cycles + c->partial_cycles + c->reduce_cycles + c->pointwise_cycles;
@@ -215,7 +216,7 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
         if (m->constraint.memory == PROGRAM_INTERLEAVED && !x.interleaved) continue;
         map_tiles(m, &x, rows_fast);
         set_memory(m, &x);
-        if (x.left_bytes > p->left_limit) continue;
+        if ((m->swapped ? x.right_bytes : x.left_bytes) > p->left_limit) continue;
         if (!x.interleaved) x.interleaved_bytes -= MIN(x.right_bytes, x.interleaved_bytes);
         if (!fits(p, &x)) continue;
         set_cycles(m, &x);

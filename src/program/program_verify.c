@@ -292,8 +292,9 @@ static bool check_kernel(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
     if (op->kernel == PROGRAM_KERNEL_ONES) {
         if (op->n_inputs || o->batch * o->rows != 1 || o->cols != 32 ||
-            o->layout.order != PROGRAM_AMP_LEFT || o->layout.format != PROGRAM_F16)
-            return bad_op(c, op, "ones are one row of 32 columns");
+            o->layout.order != PROGRAM_AMP_LEFT ||
+            (o->layout.format != PROGRAM_F16 && o->layout.format != PROGRAM_F8_F143))
+            return bad_op(c, op, "ones are one row of 32 columns, F16 or F143");
         return true;
     }
     if (op->n_inputs < 1) return bad_op(c, op, "a kernel needs an input");
