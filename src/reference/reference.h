@@ -6,8 +6,8 @@
  * Device precision: every input, parameter and result is rounded once to its storage format, operands
  *       of products to their operand format and scale; sums are FP32; it takes the table and nothing
  *       else from the plan and does not imitate partials or kernels (it never calls them).
- * Products run in blocks under par_for, each element summed in a fixed order (ref_product.c): the same
- *       bits for any number of threads and any vector width.
+ * Products run on OpenBLAS in blocks under par_for: the same bits for any number of threads, but the
+ *       order of additions is OpenBLAS's, so the last bits may differ between machines.
  * Ownership: the reference owns its values; free with reference_free. The graph must outlive it.
  * Errors: GError 750..799. Facts: compiler 2.1, 6.
  */
