@@ -331,6 +331,11 @@ static void normal_sum(struct build *b, struct work *w) {
     build_hold(b, m->result, w->result);
 }
 
+static void product(struct build *b, struct work *w) {
+    if (w->m->swapped) swapped_product(b, w);
+    else normal_product(b, w);
+}
+
 /* --- Products that share phases --- */
 
 /* What a product holds while the others of its group do the same. */
@@ -368,6 +373,8 @@ static uint32_t group_end(struct build *b, uint32_t position, uint32_t first) {
 bool build_gemms(struct build *b, uint32_t position) {
     const uint32_t first = b->order->gemm_of[b->order->ops[position]];
     const uint32_t n = group_end(b, position, first) - first;
+    /* In a repeat a tile sends from one moving sequence in a phase. */
+    const bool apart = b->order->gemms[first].repeated;
     struct work *w = arena_new_array(b->p->arena, struct work, n);
     for (uint32_t i = 0; i < n; i++) {
         w[i].m = &b->order->gemms[first + i];
@@ -376,10 +383,9 @@ bool build_gemms(struct build *b, uint32_t position) {
                                     : left_operand(b, w[i].m, &w[i].c);
         w[i].right = w[i].m->swapped ? swapped_right(b, w[i].m, &w[i].c)
                                      : right_operand(b, w[i].m, &w[i].c);
+        if (apart) product(b, &w[i]);
     }
-    for (uint32_t i = 0; i < n; i++)
-        if (w[i].m->swapped) swapped_product(b, &w[i]);
-        else normal_product(b, &w[i]);
+    for (uint32_t i = 0; i < n && !apart; i++) product(b, &w[i]);
     for (uint32_t i = 0; i < n; i++)
         if (w[i].m->swapped) swapped_sum(b, &w[i]);
         else normal_sum(b, &w[i]);
