@@ -7,6 +7,7 @@
 // Arguments  m2 = out, m3 = left, m4 = right, m5 = R, m6 = K groups, m7 = column groups (_next: matrices;
 //            _batch: column groups | matrices << 12), m8 = sum of the scale exponents, 6 bits, m9 = formats as in $FP_INFMT (F8)
 // Entries    gemm_{f16,f8,f16s}_{il,std}: two or more K groups; gemm_{f16,f8,f16s}_k1_{il,std}: one.
+//            gemm_f16_packed_{il,std}: below
 //            with _next before il and std: a batch of matrices of one column group; _batch: of more
 //            il: right in the interleaved region (128-bit coefficient loads); std: anywhere
 // Shapes     R = 18..768 (every worker has 3..128 rows), K a multiple of 16 (F8: 32), C of 16 (f16s: 8)
@@ -237,6 +238,188 @@ GEMM_WORKERS f16, f16v4hihov4amp
 GEMM_WORKERS f8, f8v8hihov4amp
 GEMM_WORKERS f16s, f16v4sisoamp
 
+// Packed result (F16, two or more K groups): 16 rows x 16 columns of out are a coefficient panel of a
+// following product, out = base + (row / 16) * step + column group * 512 + (row mod 16) * 32 bytes (kernels
+// 1.7), step = m8. R a multiple of 16, 32..768; workers take blocks of rows floor(w * R / 24) * 4.
+// The rows of a worker are cut at the panels into segments of 4..16 rows. Partial and result pointers step
+// over the gap by field 2 of the stride word, each when it gets there: 12 bundles around a boundary. A
+// launch takes 1 slot more than above, and with B boundaries 2 B + 1 more. All rows of a worker must lie
+// within 511 words.
+// Worker registers beside those above: m0 rows of the first segment - 3, m3 boundaries left, m7 rows of the
+// last segment - 3, m10 boundaries.
+#define JUMP_LOAD1 8
+#define JUMP_STORE3 32
+#define JUMP_STORE2 8
+.macro LZ_JUMP amp, res, phase
+    { ldst64pace $a0:1, \res, $m4:5+=, $m1, JUMP_STORE2 ; \amp \res, $a0:1, $azeros, TAMP_F16V4_E4_P\phase }
+.endm
+
+// \count rows - 3 of a segment, accumulating or not.
+.macro PACKED_ROWS amp, init, count
+    { rpt \count, 3 ; fnop }
+    .if \init
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    .else
+    PP \amp, $a4:5, 2, STEP
+    PP \amp, $a6:7, 3, STEP
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, STEP
+    .endif
+.endm
+// From the last rows of a segment to the first ones of the next.
+.macro PACKED_BOUNDARY amp, init
+    .if \init
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    LZ \amp, $a4:5, 0
+    LZ_JUMP \amp, $a6:7, 1
+    .else
+    PP \amp, $a4:5, 2, JUMP_LOAD1
+    PP \amp, $a6:7, 3, STEP
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, STEP
+    PP \amp, $a4:5, 2, STEP
+    PP \amp, $a6:7, 3, STEP
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, STEP
+    PP \amp, $a4:5, 2, STEP
+    PP \amp, $a6:7, 3, STEP
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, JUMP_STORE3
+    .endif
+.endm
+// What ACC_BODY (init: INIT_BODY) is for one segment.
+.macro PACKED_BODY amp, init, name
+    .if \init
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    { add $m6, $m6, 512 ; fnop }
+    { tapack $m4:5, $m8, $m6, $m6 ; fnop }
+    .else
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, STEP
+    PP \amp, $a4:5, 2, STEP
+    PP \amp, $a6:7, 3, STEP
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, WRAP_STORE3
+    .endif
+    PACKED_ROWS \amp, \init, $m0
+    { brz $m10, \name\()_end ; fnop }
+    { add $m3, $m10, -2 ; fnop }
+    { brneg $m3, \name\()_last ; fnop }
+\name\()_middle:
+    PACKED_BOUNDARY \amp, \init
+    PACKED_ROWS \amp, \init, 13
+    { brnzdec $m3, \name\()_middle ; fnop }
+\name\()_last:
+    PACKED_BOUNDARY \amp, \init
+    PACKED_ROWS \amp, \init, $m7
+\name\()_end:
+.endm
+
+    KERNEL_SECTION gemm_workers_f16_packed
+    .worker
+// Frame: as above, 5 step
+gemm_f16_packed_setup:
+    get $m11, $WSR
+    and $m11, $m11, 7
+    ld32 $m10, ARG(3)
+    setzi $m9, SIXTH
+    shr $m8, $m10, 2
+    mul $m9, $m9, $m8
+    mul $m8, $m9, $m11
+    add $m9, $m9, $m8
+    shr $m8, $m8, SIXTH_SHIFT
+    shl $m7, $m10, 5
+    { shr $m9, $m9, SIXTH_SHIFT ; setzi $a0, ZAACC }
+    { sub $m0, $m9, $m8 ; uput $FP_CLR, $a0 }
+    { shl $m0, $m0, 2 ; zero $a4:5 }
+    { shl $m8, $m8, 2 ; zero $a6:7 }
+    ld32 $m3, ARG(1)
+    shl $m9, $m8, 5
+    add $m3, $m3, $m9
+    shl $m9, $m0, 5
+    sub $m2, $m7, $m9
+    ld32 $m6, ARG(0)
+    ld32 $m10, ARG(5)
+    shr $m9, $m8, 4
+    mul $m11, $m9, $m10
+    add $m6, $m6, $m11
+    and $m8, $m8, 15
+    shl $m11, $m8, 5
+    add $m6, $m6, $m11
+    add $m11, $m8, $m0
+    add $m11, $m11, -1
+    shr $m11, $m11, 4
+    add $m10, $m10, -512
+    mul $m5, $m11, $m10
+    shl $m4, $m0, 5
+    add $m4, $m4, $m5
+    shr $m1, $m4, 3
+    sub $m1, 1, $m1
+    shl $m1, $m1, 22
+    shr $m1, $m1, 22
+    shr $m9, $m10, 3
+    add $m9, $m9, 1
+    shl $m9, $m9, 10
+    or $m1, $m1, $m9
+    add $m4, $m4, $m6
+    add $m4, $m4, -48
+    ld32 $m9, ARG(4)
+    mul $m9, $m9, $m7
+    sub $m9, $m2, $m9
+    sub $m5, 16, $m8
+    min $m5, $m5, $m0
+    sub $m7, $m0, $m5
+    shl $m8, $m11, 4
+    sub $m7, $m7, $m8
+    add $m7, $m7, 13
+    add $m0, $m5, -3
+    mov $m10, $m11
+    add $m6, $m6, -512
+    add $m5, $m3, 8
+    tapack $m4:5, $m5, $m5, $m4
+    add $m8, $m3, 56
+    ld64 $a0:1, $m3, $m15, 0
+    ld32 $m11, ARG(2)
+    br $m11
+    .align 8
+gemm_f16_packed_im:
+    PACKED_BODY f16v4hihov4amp, 1, gemm_f16_packed_im
+    LZ f16v4hihov4amp, $a4:5, 2
+    PZ f16v4hihov4amp, $a6:7, 3, STEP
+    NEXT_READ f16v4hihov4amp
+gemm_f16_packed_am:
+    PACKED_BODY f16v4hihov4amp, 0, gemm_f16_packed_am
+    PP f16v4hihov4amp, $a4:5, 2, WRAP_LOAD1
+    PP f16v4hihov4amp, $a6:7, 3, STEP
+    NEXT_READ f16v4hihov4amp
+gemm_f16_packed_az:
+    PACKED_BODY f16v4hihov4amp, 0, gemm_f16_packed_az
+    PP f16v4hihov4amp, $a4:5, 2, STEP
+    LP f16v4hihov4amp, $a6:7, 3
+    NEXT_ZERO f16v4hihov4amp
+gemm_f16_packed_ad:
+    PACKED_BODY f16v4hihov4amp, 0, gemm_f16_packed_ad
+    PP f16v4hihov4amp, $a4:5, 2, STEP
+    LP f16v4hihov4amp, $a6:7, 3
+    NEXT_NONE f16v4hihov4amp
+
 // Supervisor registers: m0 entry of the next launch, m1 first, m2 inner, m3 last, m9 final entry,
 // m4 inner launches - 1 of a column group, m5 of them left, m7 column groups left.
 .macro GEMM_SUPERVISOR mem
@@ -333,6 +516,9 @@ GEMM_BATCH_SUPERVISOR std8
     setzi $m1, gemm_\type\()_im
     setzi $m9, gemm_\type\()_ad
     GEMM_FRAME
+    .ifc \type, f16_packed
+    st32 $m8, $m11, $m15, 5
+    .endif
     setzi $m2, gemm_\type\()_am
     setzi $m3, gemm_\type\()_\last
     add $m7, $m7, -1
@@ -394,6 +580,8 @@ GEMM_BATCH_SUPERVISOR std8
     GEMM_BATCH_ENTRY \type, \mem, \loads
 .endm
 
+GEMM_ENTRY gemm_f16_packed_il, f16_packed, il, az
+GEMM_ENTRY gemm_f16_packed_std, f16_packed, std, az
 GEMM_ENTRIES f16, il, il
 GEMM_ENTRIES f16, std, std
 GEMM_ENTRIES f8, il, il

@@ -317,3 +317,88 @@ GEMM_FAMILY(GEMM_F16)
 GEMM_FAMILY(GEMM_F8)
 GEMM_FAMILY(GEMM_F16_F32)
 GEMM_FAMILY(GEMM_F32)
+
+/* --- Packed result: rows, inner, columns, group, interleaved_weights. --- */
+
+enum { PACKED_SETUP = 62, PACKED_ROWS = 4, PACKED_PANEL = 16, PACKED_REACH_BYTES = 4088 };
+
+/* Rows of worker w and where they start. */
+static uint32_t packed_rows(uint32_t rows, uint32_t w, uint32_t *ret_start) {
+    const uint32_t blocks = rows / PACKED_ROWS;
+    *ret_start = w * blocks / TARGET_N_WORKERS * PACKED_ROWS;
+    return kernel_block(blocks, w) * PACKED_ROWS;
+}
+
+/* Panel boundaries inside them. */
+static uint32_t packed_boundaries(uint32_t rows, uint32_t w, uint32_t *ret_rows) {
+    uint32_t start;
+    *ret_rows = packed_rows(rows, w, &start);
+    return (start % PACKED_PANEL + *ret_rows - 1) / PACKED_PANEL;
+}
+
+static bool packed_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                            GError **error) {
+    const uint32_t *p = spec->p;
+    if (!kernel_check_param(spec, 0, 2 * PACKED_PANEL, GEMM_STREAM_MAX_ROWS, PACKED_PANEL, error))
+        return false;
+    if (!kernel_check_param(spec, 1, 32, 16 * 2048, 16, error)) return false;
+    if (!kernel_check_param(spec, 2, 16, 16 * 2047, 16, error)) return false;
+    if (!kernel_check_param(spec, 3, p[2], 16 * 2047, 16, error)) return false;
+    if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
+    const uint64_t step = 32 * (uint64_t)p[3];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        uint32_t n;
+        const uint32_t b = packed_boundaries(p[0], w, &n);
+        if (b * (step - 512) + 32 * (uint64_t)n > PACKED_REACH_BYTES || step > PACKED_REACH_BYTES)
+            return kernel_refuse(spec, 3, "reach", "less: a worker's rows span at most 4088 bytes",
+                                 error);
+    }
+    kernel_operand_add(ret, (p[0] / 16 - 1) * step + 32 * (uint64_t)p[2], 32, KERNEL_WRITE,
+                       KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)p[0] * p[1], 32, KERNEL_READ, KERNEL_MEMORY_ANY,
+                       KERNEL_F16);
+    kernel_operand_add(ret, 2 * (uint64_t)p[1] * p[2], 32, KERNEL_READ,
+                       p[4] ? KERNEL_MEMORY_INTERLEAVED : KERNEL_MEMORY_ANY, KERNEL_F16);
+    ret->separate[0] = 1 << 1;
+    ret->useful_work = (uint64_t)p[0] * (p[1] / 16) * (p[2] / 16) * 4;
+    return true;
+}
+
+static uint64_t packed_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    struct gemm_walk g = {.s = {.rows = spec->p[0],
+                                .groups = spec->p[1] / 16,
+                                .columns = spec->p[2] / 16,
+                                .width = 16,
+                                .batch = 1,
+                                .interleaved = spec->p[4] != 0,
+                                .stream = true}};
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        uint32_t n;
+        const uint32_t b = packed_boundaries(spec->p[0], w, &n);
+        g.base[w] = g.base_init[w] = 4 * n + STREAM_GROUP + 1 + (b ? 2 * b + 1 : 0);
+        g.setup[w] = PACKED_SETUP;
+    }
+    gemm_prologue(&g, lane);
+    kernel_time_issue(&g.t, TARGET_SUPER_STORE_CYCLES); /* the step */
+    gemm_walk_stream(&g, g.s.groups - 1, g.s.columns);
+    kernel_time_issue(&g.t, 1);
+    kernel_time_sync(&g.t);
+    return kernel_time_end(&g.t, lane);
+}
+
+static uint32_t packed_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = spec->p[1] / 16;
+    ret[2] = spec->p[2] / 16;
+    ret[3] = 32 * spec->p[3];
+    return 4;
+}
+
+static const char *packed_symbol(const struct kernel_spec *spec) {
+    return spec->p[4] ? "gemm_f16_packed_il" : "gemm_f16_packed_std";
+}
+
+const struct kernel_family kernel_family_GEMM_PACKED = {.describe = packed_describe,
+                                                        .cycles = packed_cycles,
+                                                        .scalars = packed_scalars,
+                                                        .symbol = packed_symbol};

@@ -15,7 +15,7 @@
 typedef void num_kernel_twin(const uint32_t *p, void *const *op);
 
 num_kernel_twin num_kernel_gemm_f16, num_kernel_gemm_f8, num_kernel_gemm_f32;
-num_kernel_twin num_kernel_gemm_f16_f32;
+num_kernel_twin num_kernel_gemm_f16_f32, num_kernel_gemm_packed;
 num_kernel_twin num_kernel_reduce_f16, num_kernel_reduce_f32;
 num_kernel_twin num_kernel_gelu_f16, num_kernel_bias_gelu_f16, num_kernel_gelu_f8;
 num_kernel_twin num_kernel_softmax_f16;

@@ -87,6 +87,16 @@ void num_kernel_gemm_f8(const uint32_t *p, void *const *op) {
     gemm_run(g, p[7]);
 }
 
+/* 16 rows x 16 columns of the result stand together. */
+void num_kernel_gemm_packed(const uint32_t *p, void *const *op) {
+    const struct gemm g = {
+        .left = op[1], .right = op[2], .rows = p[0], .groups = p[1] / 16, .columns = p[2] / 16};
+    for (uint32_t r = 0; r < p[0]; r++)
+        for (uint32_t c = 0; c < p[2]; c++)
+            ((uint16_t *)op[0])[r / 16 * 16 * p[3] + c / 16 * 256 + r % 16 * 16 + c % 16] =
+                gemm_element(&g, r, c, 0);
+}
+
 /* F32 results in panels of 8 columns, coefficients in panels of 16 x 8; never rounded to half. */
 void num_kernel_gemm_f16_f32(const uint32_t *p, void *const *op) {
     const struct gemm g = {
