@@ -44,6 +44,78 @@ static const char *cast_symbol(const struct kernel_spec *spec) {
     return spec->p[2] ? "cast_f16_f8_std" : "cast_f16_f8_il";
 }
 
+/* --- In place: elements, scale, standard, f152, shift. --- */
+
+static bool shifted_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                             GError **error) {
+    if (!kernel_check_param(spec, 0, 8, 1 << 18, 8, error)) return false;
+    if (!cast_check_scale(spec, 1, error)) return false;
+    if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
+    if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
+    const bool standard = spec->p[2] != 0;
+    const uint32_t align = standard ? 8 : 16;
+    if (!kernel_check_param(spec, 4, align, 1 << 18, align, error)) return false;
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0] + spec->p[4], align, KERNEL_READ_WRITE,
+                       standard ? KERNEL_MEMORY_ANY : KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    ret->useful_work = spec->p[0] / 2;
+    return true;
+}
+
+/* The supervisor's work on the next chunk beside a launch; a result is ready 7 cycles later. */
+static void shifted_next(struct kernel_time *t) {
+    uint64_t ready[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        kernel_time_issue(t, 1);
+        ready[i] = t->now - 1 + TARGET_SUPER_RESULT_CYCLES;
+    }
+    const uint32_t needs[3] = {0, 1, 3};
+    for (uint32_t i = 0; i < 3; i++) {
+        t->now = MAX(t->now, ready[needs[i]]);
+        kernel_time_issue(t, 1);
+    }
+}
+
+static uint64_t shifted_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t left = spec->p[0] / 8, chunk = spec->p[4] / 8;
+    struct kernel_time t;
+    kernel_time_begin(&t, lane);
+    kernel_time_issue_n(&t, TARGET_SUPER_STORE_ADDRESS_CYCLES + 2 * TARGET_SUPER_STORE_CYCLES + 1);
+    for (uint64_t in = t.now - 1 + TARGET_SUPER_RESULT_CYCLES; left > 0; left -= MIN(chunk, left), chunk *= 2) {
+        uint32_t slots[TARGET_N_WORKERS];
+        for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+            const uint32_t vectors = kernel_share(MIN(chunk, left), w);
+            slots[w] = vectors ? CAST_SLOTS + (2 + spec->p[2]) * vectors : CAST_IDLE;
+        }
+        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
+        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
+        t.now = MAX(t.now, in);
+        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
+        kernel_time_runall(&t, slots);
+        shifted_next(&t);
+        kernel_time_sync(&t);
+        kernel_time_issue(&t, left > chunk ? TARGET_SUPER_BRANCH_CYCLES : 1);
+    }
+    kernel_time_issue(&t, 1);
+    return kernel_time_end(&t, lane);
+}
+
+static uint32_t shifted_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0] / 8;
+    ret[1] = -spec->p[1] & 63;
+    ret[2] = spec->p[3] ? 0 : 3;
+    ret[3] = spec->p[4] / 8;
+    return 4;
+}
+
+static const char *shifted_symbol(const struct kernel_spec *spec) {
+    return spec->p[2] ? "cast_shifted_f8_std" : "cast_shifted_f8_il";
+}
+
+const struct kernel_family kernel_family_CAST_SHIFTED_F8 = {.describe = shifted_describe,
+                                                            .cycles = shifted_cycles,
+                                                            .scalars = shifted_scalars,
+                                                            .symbol = shifted_symbol};
+
 static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                             GError **error) {
     if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;
