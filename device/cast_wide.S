@@ -1,6 +1,7 @@
 // cast_wide: element-wise casts that are not F16 to F8.
 //
 // Entries    cast_f8_f16: out = in * 2^scale; m4 = n / 8, m5 = scale & 63, m6 = format (3 F143, 0 F152)
+//            (overflow saturates without a trap)
 //            cast_f8_f32: the same in F32, exact; m4 = n / 8, m5 = upper 12 bits of the F32 2^scale,
 //            m6 as before
 //            cast_f32_f16: nearest even, overflow saturates without a trap; m4 = n / 4
@@ -38,7 +39,7 @@ cast_f8_f16_worker:
     { ld32 $a0, ARG(4) ; fnop }
     { ld32 $a1, ARG(3) ; uput $FP_NFMT, $a0 }
     { get $m0, $WSR ; uput $FP_SCL, $a1 }
-    { and $m0, $m0, 7 ; fnop }
+    { and $m0, $m0, 7 ; uput $FP_CTL, $azero }
     CAST_SETUP cast_f8_f16_exit, 3, 4
     { rpt $m4, 3 ; fnop }
     { ld64step $a0:1, $m3, $m0+=, 6 ; fnop }

@@ -59,18 +59,18 @@
     { st64step $a2:3, $m15, $m10+=, \ostep ; f16v2exp $a0, $a0 }
 .endm
 
-// Masked quads of one panel.
+// Masked quads of one panel: the arguments, so that nothing behind the keys counts, and the results.
 .macro EXP_MASKED_HALF f8, dstep, ostep
     { ld64step $a4:5, $m15, $m9+=, 1 ; fnop }
     { ld64step $a4:5, $m15, $m9+=, \dstep ; f16v4mix $a0:1, $a4:5, $a6:7 }
     { nop ; f16v4mix $a0:1, $a4:5, $a6:7 }
-    { ld64step $a4:5, $mworker_base, $m11+=, 1 ; f16v4mix $a2:3, $azeros, $azeros }
-    { nop ; f16v4min $a0:1, $a0:1, $azeros }
-    { nop ; f16v4min $a2:3, $a2:3, $azeros }
+    { ld64 $a4:5, $mworker_base, $m11, 0 ; f16v4mix $a2:3, $azeros, $azeros }
+    { ld64 $a4:5, $mworker_base, $m11, 1 ; and64 $a0:1, $a0:1, $a4:5 }
+    { nop ; and64 $a2:3, $a2:3, $a4:5 }
     { nop ; f16v2exp $a0, $a0 }
     { nop ; f16v2exp $a1, $a1 }
     { nop ; f16v2exp $a2, $a2 }
-    { nop ; f16v2exp $a3, $a3 }
+    { ld64step $a4:5, $mworker_base, $m11+=, 1 ; f16v2exp $a3, $a3 }
     { ld64step $a4:5, $mworker_base, $m11+=, 1 ; and64 $a0:1, $a0:1, $a4:5 }
     { nop ; and64 $a2:3, $a2:3, $a4:5 }
     .if \f8

@@ -4,7 +4,7 @@
 // Shapes     P >= 1, any number of words; 4-byte aligned, any region. Access tail: none
 // Split      words round robin: w, w + 6, ...   Contexts: all six workers
 // Slots      P + 5 per word (ld32 next ; max)
-// Numerics   exact; of zeros of both signs either may be given.
+// Numerics   exact; a number wins over NaN, +0 over -0 (isa 3.7).
 #include "kernel.inc"
 
 KERNEL_ENTRY max_partials, max_partials_worker, 4

@@ -11,7 +11,7 @@
 // Split      rows w, w + 6, ...   Contexts: all six workers
 // Slots      F16: 8 per panel (ld64 ; mix and st64 per quad), F8: 16 per pair of panels (two of the
 //            first, conversion and st64 per two quads)
-// Numerics   the sign of a zero is not defined; F8 saturates without a trap; 1 / divisor in F32, split in two halves h + l; x * h + x * l in F32, rounded once.
+// Numerics   zeros come out as +0; F8 saturates without a trap; 1 / divisor in F32, split in two halves h + l; x * h + x * l in F32, rounded once.
 #include "kernel.inc"
 
 // m0 rows left - 1, m1 in, m2 out of the row, m3 address of the divisor, m4 panels (pairs) - 1,

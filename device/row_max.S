@@ -8,7 +8,7 @@
 // Alignment  8 bytes each, any region. Access tail: none
 // Split      rows w, w + 6, ...   Contexts: all six workers
 // Slots      4 per panel (ld64 next ; max), 14 per row, 22 more with a ragged panel, 11 more with causal
-// Numerics   exact; starts at -65504; of zeros of both signs either may be given.
+// Numerics   exact; starts at -65504; a number wins over NaN, +0 over -0 (isa 3.7).
 #include "kernel.inc"
 
 .macro ROW_MAX name, causal

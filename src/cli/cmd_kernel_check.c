@@ -10,22 +10,27 @@
 
 static const struct kernel_spec sweep[] = {
 #define SWEEP(name, ...) {KERNEL_##name, {__VA_ARGS__}},
-#define CHECK_DATA(name, letters)
 #include "cli/kernel_sweep.def"
 #undef SWEEP
-#undef CHECK_DATA
 };
 
-static const char *const check_data[N_KERNELS] = {
-#define SWEEP(name, ...)
-#define CHECK_DATA(name, letters) [KERNEL_##name] = letters,
-#include "cli/kernel_sweep.def"
-#undef SWEEP
-#undef CHECK_DATA
+static const struct check_contract {
+    float extreme;
+    const char *excluded;
+} contracts[N_KERNELS] = {
+#define CONTRACT(name, extreme, excluded, text) [KERNEL_##name] = {extreme, excluded},
+#include "kernel/kernel_contract.def"
+#undef CONTRACT
 };
+
+/* Letters of excluded data, in the order of enum kernel_data. */
+static const char data_letter[KERNEL_N_DATA] = {'r', 'u', 'e', 's', 'z', 'q', 'i'};
 
 struct check {
     uint32_t kernel, runs, wrong, stray, faults, refused;
+    uint32_t classes[KERNEL_N_DATA]; /* runs by data */
+    uint32_t shapes, in_place, offsets;
+    bool reads; /* has an input */
     double form_error; /* largest |closed form - model| / model */
     uint32_t code_bytes;
     bool verbose;
@@ -46,6 +51,9 @@ static void check_one(struct check *c, const struct kernel_spec *spec,
     GError *error = NULL;
     struct kernel_run *run = kernel_run_new(spec, options, &error);
     c->runs++;
+    c->classes[options->data]++;
+    c->in_place += options->in_place;
+    c->offsets += options->offset != 0;
     if (!run) {
         c->refused++;
         fprintf(stderr, "ipu-stack kernel-check: %s\n", error->message);
@@ -76,23 +84,21 @@ static void check_one(struct check *c, const struct kernel_spec *spec,
 }
 
 static void check_shape(struct check *c, const struct kernel_spec *spec) {
-    const struct {
-        char letter;
-        enum kernel_data data;
-    } datas[] = {{'r', KERNEL_DATA_RANDOM},
-                 {'u', KERNEL_DATA_UNIFORM},
-                 {'e', KERNEL_DATA_EXTREME},
-                 {'s', KERNEL_DATA_SUBNORMAL},
-                 {'z', KERNEL_DATA_ZERO},
-                 {'n', KERNEL_DATA_NONFINITE}};
     struct kernel_needs needs;
     const bool valid = kernel_describe(spec, &needs, NULL);
-    bool alias = false;
-    for (uint32_t i = 0; valid && i < needs.n_operands; i++) alias |= needs.alias[i] != 0;
-    for (size_t d = 0; d < ARRAY_LEN(datas); d++) {
-        if (d > 0 && !strchr(check_data[c->kernel], datas[d].letter)) continue;
-        struct kernel_run_options options = {
-            .data = datas[d].data, .seed = 7 + d, .exact_lane = true};
+    bool alias = false, reads = false;
+    for (uint32_t i = 0; valid && i < needs.n_operands; i++) {
+        alias |= needs.alias[i] != 0;
+        reads |= (needs.operand[i].access & KERNEL_READ) != 0;
+    }
+    c->shapes++;
+    c->reads |= reads;
+    for (uint32_t d = 0; d < (reads ? KERNEL_N_DATA : 1); d++) {
+        if (strchr(contracts[c->kernel].excluded, data_letter[d])) continue;
+        struct kernel_run_options options = {.data = (enum kernel_data)d,
+                                             .seed = 7 + d,
+                                             .extreme = contracts[c->kernel].extreme,
+                                             .exact_lane = true};
         check_one(c, spec, &options);
         if (d > 0) continue;
         options.high = true;
@@ -106,19 +112,46 @@ static void check_shape(struct check *c, const struct kernel_spec *spec) {
     c->code_bytes = MAX(c->code_bytes, kernel_run_code_bytes(spec));
 }
 
+/* Every class that the contract does not leave out has run; without inputs there is one. */
+static bool check_complete(const struct check *c) {
+    for (uint32_t d = 0; d < KERNEL_N_DATA; d++) {
+        const bool left_out = d > 0 && (!c->reads || strchr(contracts[c->kernel].excluded, data_letter[d]));
+        if ((c->classes[d] > 0) == left_out) return false;
+    }
+    return c->shapes > 0;
+}
+
+static void check_print_classes(const struct check *c) {
+    printf("\"shapes\":%u,\"in_place\":%u,\"offset\":%u,\"data\":{", c->shapes, c->in_place,
+           c->offsets);
+    for (uint32_t d = 0; d < KERNEL_N_DATA; d++)
+        printf("%s\"%s\":%u", d ? "," : "", kernel_data_name((enum kernel_data)d), c->classes[d]);
+    printf("},\"excluded\":[");
+    const char *comma = "";
+    for (uint32_t d = 1; d < KERNEL_N_DATA; d++) {
+        if (c->classes[d]) continue;
+        printf("%s\"%s\"", comma, kernel_data_name((enum kernel_data)d));
+        comma = ",";
+    }
+    printf("],");
+}
+
 static bool check_kernel(uint32_t kernel, bool verbose, bool json, const char *comma) {
     struct check c = {.kernel = kernel, .verbose = verbose};
+    BUG_ON(!contracts[kernel].excluded); /* every kernel has a row of kernel_contract.def */
     for (size_t i = 0; i < ARRAY_LEN(sweep); i++)
         if (sweep[i].kernel == kernel) check_shape(&c, &sweep[i]);
-    const bool pass = c.runs > 0 && c.wrong + c.stray + c.faults + c.refused == 0 &&
+    const bool pass = check_complete(&c) && c.wrong + c.stray + c.faults + c.refused == 0 &&
                       c.form_error <= 0.005 && c.code_bytes == kernel_code_bytes(kernel);
-    if (json)
-        printf("%s{\"kernel\":\"%s\",\"runs\":%u,\"wrong\":%u,\"stray\":%u,\"faults\":%u,"
+    if (json) {
+        printf("%s{\"kernel\":\"%s\",", comma, kernel_name(kernel));
+        check_print_classes(&c);
+        printf("\"runs\":%u,\"wrong\":%u,\"stray\":%u,\"faults\":%u,"
                "\"refused\":%u,\"closed_form_error\":%.5f,\"code_bytes\":%u,"
                "\"code_bytes_declared\":%u,\"pass\":%s}",
-               comma, kernel_name(kernel), c.runs, c.wrong, c.stray, c.faults, c.refused,
+               c.runs, c.wrong, c.stray, c.faults, c.refused,
                c.form_error, c.code_bytes, kernel_code_bytes(kernel), pass ? "true" : "false");
-    else
+    } else
         printf("%-18s %4u runs, %u wrong, %u stray, %u faults, closed form within %.3f %%, "
                "code %u bytes (declared %u): %s\n",
                kernel_name(kernel), c.runs, c.wrong, c.stray, c.faults, 100 * c.form_error,

@@ -167,6 +167,24 @@ static int cycles_all(bool json) {
     return ok ? CLI_OK : CLI_DEVICE_FAULT;
 }
 
+static void docs_contracts(void) {
+    static const struct {
+        const char *name, *excluded, *text;
+    } rows[] = {
+#define CONTRACT(name, extreme, excluded, text) {#name, excluded, text},
+#include "kernel/kernel_contract.def"
+#undef CONTRACT
+    };
+    puts("\n## Infinities and NaN\n\nThe tile traps a finite result too large for a half "
+         "($FP_ICTL.OFLO), unless the kernel says that it saturates.\n`kernel-check` runs every "
+         "kernel on random, uniform, extreme finite and subnormal data, on zeros of both signs, "
+         "and with\nNaN and infinities among its operands; what a contract leaves out is "
+         "named.\n\n| kernel | left out | NaN and infinities |\n|---|---|---|");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        printf("| %s | %s | %s |\n", rows[i].name,
+               *rows[i].excluded == 'i' ? "infinities" : rows[i].excluded, rows[i].text);
+}
+
 /* docs/kernels.md: made from kernel.def and kernel_published.def by the build. */
 static int cycles_docs(void) {
     puts("# Kernels\n\nMade by `ipu-stack kernel-cycles --docs`; do not edit. What each computes, "
@@ -189,6 +207,7 @@ static int cycles_docs(void) {
         "scores.\n");
     const int status = cycles_all(false);
     kernel_fit_print();
+    docs_contracts();
     kernel_accuracy_print();
     return status;
 }

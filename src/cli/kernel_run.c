@@ -15,9 +15,10 @@ enum {
     RUN_GAP = 64,
     RUN_MAX_CYCLES = 100 * 1000 * 1000,
 };
+#define NUM_F16_LARGEST 65504.0f
 
 static const char *const data_names[KERNEL_N_DATA] = {"random", "uniform", "extreme", "subnormal",
-                                                      "zero",   "nonfinite"};
+                                                      "zero",   "nan",     "infinite"};
 const char *kernel_data_name(enum kernel_data data) {
     return data_names[data];
 }
@@ -91,22 +92,22 @@ static bool run_place(struct kernel_run *run, GError **error) {
 /* --- Data. --- */
 
 static float run_value(const struct kernel_run_options *o, uint32_t operand, uint64_t index) {
-    const uint64_t stream = operand + 1;
+    const uint64_t stream = operand + 1, draw = rand_u64(o->seed, stream, index);
     const float v = rand_normal(o->seed, stream, index);
+    const float extreme = o->extreme > 0 ? o->extreme : NUM_F16_LARGEST;
     switch (o->data) {
     case KERNEL_DATA_UNIFORM:
         return 0.75f;
     case KERNEL_DATA_EXTREME:
-        return v * 8192;
+        return copysignf(draw & 1 ? extreme : extreme * (float)(draw >> 40) * 0x1p-24f, v);
     case KERNEL_DATA_SUBNORMAL:
         return v * 3e-6f;
     case KERNEL_DATA_ZERO:
-        return v < 0 ? -0.0f : 0.0f;
-    case KERNEL_DATA_NONFINITE: {
-        const float odd[3] = {INFINITY, -INFINITY, NAN};
-        const uint64_t draw = rand_u64(o->seed, stream, index) % 12;
-        return draw < ARRAY_LEN(odd) ? odd[draw] : v;
-    }
+        return copysignf(0, v);
+    case KERNEL_DATA_NAN:
+        return draw % 8 == 0 ? NAN : v;
+    case KERNEL_DATA_INFINITE:
+        return draw % 8 == 0 ? copysignf(INFINITY, v) : v;
     default:
         return v;
     }
@@ -119,7 +120,7 @@ static void run_fill(struct kernel_run *run, uint32_t i) {
     const enum kernel_format format = (enum kernel_format)o->format;
     if (format == KERNEL_F16)
         for (uint32_t e = 0; e < o->bytes / 2; e++) {
-            const uint16_t h = num_f16_from_f32(run_value(opt, i, e));
+            const uint16_t h = num_f16_from_f32_ieee(run_value(opt, i, e));
             memcpy(bytes + 2 * e, &h, 2);
         }
     else if (format == KERNEL_F32)
@@ -129,7 +130,7 @@ static void run_fill(struct kernel_run *run, uint32_t i) {
         }
     else if (format == KERNEL_F16_PAIR)
         for (uint32_t e = 0; e < o->bytes / 4; e++) {
-            const uint16_t h = num_f16_from_f32(run_value(opt, i, e));
+            const uint16_t h = num_f16_from_f32_ieee(run_value(opt, i, e));
             memcpy(bytes + 4 * e, &h, 2);
             memcpy(bytes + 4 * e + 2, &h, 2);
         }

@@ -17,10 +17,11 @@
 enum kernel_data {
     KERNEL_DATA_RANDOM,    /* normal, standard deviation 1 */
     KERNEL_DATA_UNIFORM,   /* all values equal */
-    KERNEL_DATA_EXTREME,   /* large finite values */
+    KERNEL_DATA_EXTREME,   /* finite values up to options.extreme, one in two of that size */
     KERNEL_DATA_SUBNORMAL, /* subnormal values */
     KERNEL_DATA_ZERO,      /* zeros of both signs */
-    KERNEL_DATA_NONFINITE, /* normal, one value in four an infinity of either sign or NaN */
+    KERNEL_DATA_NAN,       /* normal, one value in eight NaN */
+    KERNEL_DATA_INFINITE,  /* normal, one value in eight an infinity of either sign */
     KERNEL_N_DATA
 };
 const char *kernel_data_name(enum kernel_data data);
@@ -28,6 +29,7 @@ const char *kernel_data_name(enum kernel_data data);
 struct kernel_run_options {
     enum kernel_data data;
     uint64_t seed;
+    float extreme;        /* 0 = 65504 */
     bool in_place;        /* outputs stand on the inputs they may alias */
     bool high;            /* operands that may stand anywhere go to the interleaved region */
     uint32_t offset;      /* operands start this many alignments behind a boundary of 64 bytes */

@@ -109,7 +109,7 @@ static uint32_t exp_row_slots(const struct kernel_spec *spec, uint32_t keys) {
     const uint32_t zeros = spec->p[1] / 32 - pairs - (ragged != 0);
     uint32_t row = EXP_ROW;
     if (pairs) row += EXP_PAIRS + 4 * (10 + f8) * pairs;
-    if (ragged) row += 4 * 18 + 3;
+    if (ragged) row += 4 * 18 + 3 - (16 - (ragged + 1) / 2); /* a slot less for masked lanes */
     if (zeros) row += EXP_ZEROS + (f8 ? 4 : 8) * zeros;
     return row;
 }

@@ -57,4 +57,12 @@ static inline uint16_t num_h_mul(uint16_t a, uint16_t b) {
     return num_h((double)num_f16_to_f32(a) * num_f16_to_f32(b));
 }
 
+/* The larger one; a number wins over NaN, plus zero over minus zero (isa 3.7). */
+static inline uint16_t num_h_max(uint16_t a, uint16_t b) {
+    if (num_f16_is_nan(a)) return num_f16_is_nan(b) ? NUM_F16_NAN : b;
+    if (num_f16_is_nan(b)) return a;
+    const int32_t x = a & 0x8000 ? -(a & 0x7fff) - 1 : a, y = b & 0x8000 ? -(b & 0x7fff) - 1 : b;
+    return x > y ? a : b;
+}
+
 #endif

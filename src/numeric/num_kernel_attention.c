@@ -39,9 +39,7 @@ void num_kernel_row_max(const uint32_t *p, void *const *op) {
     for (uint32_t r = 0; r < p[0]; r++) {
         uint16_t best = 0xfbff;
         const uint32_t keys = keys_of(r, p[2], p[3], (int32_t)p[4]);
-        for (uint32_t c = 0; c < keys; c++)
-            if (num_f16_to_f32(in[at16(p[0], r, c)]) > num_f16_to_f32(best))
-                best = in[at16(p[0], r, c)];
+        for (uint32_t c = 0; c < keys; c++) best = num_h_max(best, in[at16(p[0], r, c)]);
         out[2 * r] = out[2 * r + 1] = best;
     }
 }
@@ -51,14 +49,13 @@ void num_kernel_exp_panels(const uint32_t *p, void *const *op) {
     const uint16_t *in = op[1], *maxima = op[2];
     const double scale = num_f16_to_f32((uint16_t)p[3]);
     for (uint32_t r = 0; r < p[0]; r++) {
-        const uint32_t keys = keys_of(r, p[2], p[6], (int32_t)p[7]), masked_from = keys / 32 * 32;
+        const uint32_t keys = keys_of(r, p[2], p[6], (int32_t)p[7]);
         for (uint32_t c = 0; c < p[1]; c++) {
             uint16_t h = 0;
             if (c < keys) {
                 const double v = scale * num_f16_to_f32(in[at16(p[0], r, c)]) -
                                  scale * num_f16_to_f32(maxima[2 * r]);
                 h = num_h(num_f32_round(v));
-                if (c >= masked_from && num_f16_to_f32(h) > 0) h = 0;
                 h = num_h(exp(num_f16_to_f32(h)));
             }
             panels_store(&o, r, c, h);
@@ -78,7 +75,7 @@ void num_kernel_normalise_panels(const uint32_t *p, void *const *op) {
         for (uint32_t c = 0; c < p[1]; c++) {
             const double x = num_f16_to_f32(in[at16(p[0], r, c)]);
             panels_store(&o, r, c,
-                         num_h(num_f32_round(x * num_f16_to_f32(high) + x * num_f16_to_f32(low))));
+                         num_h(num_f32_round(0 + (x * num_f16_to_f32(high) + x * num_f16_to_f32(low)))));
         }
     }
 }
@@ -108,9 +105,7 @@ static void softmax_row(const uint32_t *p, uint32_t r, const uint16_t *in, uint1
     const uint16_t minus_scale = (uint16_t)(p[3] ^ 0x8000);
     const uint32_t keys = p[4] && r + p[4] < p[2] ? r + p[4] : p[2];
     uint16_t best = 0xfbff;
-    for (uint32_t c = 0; c < keys; c++)
-        if (num_f16_to_f32(in[at16(p[0], r, c)]) > num_f16_to_f32(best))
-            best = in[at16(p[0], r, c)];
+    for (uint32_t c = 0; c < keys; c++) best = num_h_max(best, in[at16(p[0], r, c)]);
     float lanes[6][8] = {{0}};
     for (uint32_t c = 0; c < p[1]; c++) {
         float *lane = lanes[softmax_part(p, c)];
@@ -142,6 +137,12 @@ struct merge_row {
     float max, a, b, sum; /* weights of the state and of the block, sum of the state's exponentials */
 };
 
+/* A number wins over NaN, plus zero over minus zero. */
+static float merge_max(float a, float b) {
+    if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
+    return a > b || (a == b && !signbit(a)) ? a : b;
+}
+
 static struct merge_row merge_weigh(const uint32_t *p, uint32_t r, const float *state,
                                     const uint16_t *values, const void *statistics) {
     const bool maxima = p[4] != 0, last = p[3] != 0;
@@ -153,7 +154,7 @@ static struct merge_row merge_weigh(const uint32_t *p, uint32_t r, const float *
     struct merge_row w = {.max = max, .a = 0, .b = 1, .sum = sum};
     if (p[2]) return w;
     const float old_sum = maxima && last ? state[4 + p[6]] : state[1];
-    w.max = state[0] > max ? state[0] : max;
+    w.max = merge_max(num_f32_flush(state[0]), max);
     w.a = num_f32_round(exp(num_f32_round((double)state[0] - w.max)));
     w.b = num_f32_round(exp(num_f32_round((double)max - w.max)));
     const float kept = num_f32_round((double)w.a * old_sum);
@@ -179,7 +180,7 @@ void num_kernel_merge_panels(const uint32_t *p, void *const *op) {
             const float x = num_f16_to_f32(values[at16(p[0], r, c)]);
             float v = x;
             if (!first)
-                v = num_f32_round((double)w.b * x + num_f32_round((double)w.a * state[4 + c]));
+                v = num_f32_flush(fmaf(w.b, x, num_f32_round((double)w.a * state[4 + c])));
             if (last) out[at16(p[0], r, c)] = num_h(v);
             else state[4 + c] = v;
         }

@@ -17,8 +17,7 @@ void num_kernel_max_partials(const uint32_t *p, void *const *op) {
     const size_t n = 2 * (size_t)p[1];
     for (size_t e = 0; e < n; e++) {
         uint16_t best = in[e];
-        for (uint32_t i = 1; i < p[0]; i++)
-            if (num_f16_to_f32(in[i * n + e]) > num_f16_to_f32(best)) best = in[i * n + e];
+        for (uint32_t i = 1; i < p[0]; i++) best = num_h_max(best, in[i * n + e]);
         out[e] = best;
     }
 }
