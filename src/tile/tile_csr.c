@@ -8,6 +8,16 @@ static void csr_fault(struct tile_exec *e, enum tile_fault_number number, uint32
 
 /* --- Lower space, supervisor. --- */
 
+/* Debug registers exist, with fields that have names; what they do to running contexts is not public. */
+static bool is_debug(uint32_t index) {
+    return (index >= ISA_CSR_DBG_CTL && index <= ISA_CSR_DBG_ECLR) ||
+           (index >= ISA_CSR_DBG_IBRK0_CTL && index <= ISA_CSR_DBG_IBRK0_VERT) ||
+           (index >= ISA_CSR_DBG_DBRK0_CTL && index <= ISA_CSR_DBG_DBRK0_SIDA);
+}
+static void csr_missing(struct tile_exec *e, uint32_t index) {
+    csr_fault(e, is_debug(index) ? TILE_FAULT_NOT_PUBLIC : TILE_FAULT_CSR_INVALID, index);
+}
+
 enum { ADDRESS_MASK = 0x1fffff };
 static const uint32_t EXCHANGE_MASK[TILE_N_EXCHANGE_CSRS] = {
     0x7ff, 0x7ff, 0x1ffffc, 3, 0x1ffffc, 0x1fffff, 0x1ffff, 0x1ffffc, 0x1fffff, 0x1f, 0x7ffff, 0x1f};
@@ -37,10 +47,7 @@ static uint32_t super_get(struct tile_exec *e, uint32_t index) {
     case ISA_CSR_SCOUNT_L: return (uint32_t)e->cycle;
     case ISA_CSR_SCOUNT_U: return (uint32_t)(e->cycle >> 32);
     case ISA_CSR_CTXT_STS: return tile_ctxt_sts(e->t);
-    case ISA_CSR_DBG_CTL:
-    case ISA_CSR_DBG_ECSR:
-    case ISA_CSR_DBG_ECLR: csr_fault(e, TILE_FAULT_NOT_PUBLIC, index); return 0;
-    default: csr_fault(e, TILE_FAULT_CSR_INVALID, index); return 0;
+    default: csr_missing(e, index); return 0;
     }
 }
 
@@ -93,10 +100,7 @@ static void super_put(struct tile_exec *e, uint32_t index, uint32_t v) {
     case ISA_CSR_SCOUNT_U:
     case ISA_CSR_CTXT_STS: csr_fault(e, TILE_FAULT_CSR_READ_ONLY, index); break;
     case 0xff: tile_raise(e, TILE_FAULT_TRAP, 0, 0xff); break; /* strap */
-    case ISA_CSR_DBG_CTL:
-    case ISA_CSR_DBG_ECSR:
-    case ISA_CSR_DBG_ECLR: csr_fault(e, TILE_FAULT_NOT_PUBLIC, index); break;
-    default: csr_fault(e, TILE_FAULT_CSR_INVALID, index);
+    default: csr_missing(e, index);
     }
 }
 

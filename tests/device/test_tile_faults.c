@@ -92,6 +92,10 @@ static void test_operands(void) {
     EXPECT_W(TRAP, CODE, 0);
     begin(), I(F32SISOV2SLIC, 0, 14, 14, 0);
     EXPECT_W(NOT_PUBLIC, CODE, 0);
+    begin(), I(GET, 0, ISA_CSR_DBG_ECSR);
+    EXPECT_S(NOT_PUBLIC, CODE, 0);
+    begin(), I(SETZI_M, 0, 1), I(PUT, ISA_CSR_DBG_IBRK0_PC, 0);
+    EXPECT_S(NOT_PUBLIC, CODE + 4, 0);
     config.standalone = true;
     begin(), I(SEND, 1, 0, 1);
     EXPECT_S(ROW_WITHOUT_FABRIC, CODE, 0);
