@@ -13,45 +13,21 @@ static uint32_t segment_number(const struct isa_image *image, uint32_t address) 
     return SHN_ABSOLUTE;
 }
 
-static void put_symbol(GByteArray *out, GByteArray *strings, const struct isa_image *image,
-                       const struct isa_image_symbol *s) {
-    elf_put32(out, elf_put_string(strings, s->name));
-    elf_put32(out, s->address);
-    elf_put32(out, s->size);
-    const uint8_t info[2] = {(uint8_t)(s->binding << 4 | s->type), 0};
-    g_byte_array_append(out, info, 2);
-    elf_put16(out, s->absolute ? SHN_ABSOLUTE : segment_number(image, s->address));
-}
-
 static uint32_t put_symbols(const struct isa_image *image, GByteArray *out, GByteArray *strings) {
     uint32_t n_locals = 1;
-    elf_put_string(strings, "");
-    for (uint32_t i = 0; i < ELF_SYMBOL / 4; i++) elf_put32(out, 0);
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < image->symbols->len; i++) {
             const struct isa_image_symbol *s =
                 &g_array_index(image->symbols, struct isa_image_symbol, i);
             if ((s->binding == ISA_LOCAL) != (pass == 0)) continue;
             n_locals += pass == 0;
-            put_symbol(out, strings, image, s);
+            elf_put_symbol(out, strings,
+                           &(struct elf_symbol){.name = s->name, .value = s->address, .size = s->size,
+                                                .binding = s->binding, .type = s->type,
+                                                .section = s->absolute ? SHN_ABSOLUTE
+                                                                       : segment_number(image, s->address)});
         }
     return n_locals;
-}
-
-static void put_lines(const struct isa_image *image, GByteArray *out) {
-    elf_put32(out, ELF_LINES_MAGIC);
-    elf_put32(out, image->files->len);
-    for (uint32_t i = 0; i < image->files->len; i++) {
-        const char *f = g_ptr_array_index(image->files, i);
-        g_byte_array_append(out, (const uint8_t *)f, (guint)strlen(f) + 1);
-    }
-    for (uint32_t i = 0; i < image->lines->len; i++) {
-        const struct isa_line *l = &g_array_index(image->lines, struct isa_line, i);
-        elf_put32(out, 0);
-        elf_put32(out, l->offset);
-        elf_put32(out, l->file);
-        elf_put32(out, l->line);
-    }
 }
 
 void isa_image_write(const struct isa_image *image, GByteArray *out) {
@@ -74,25 +50,10 @@ void isa_image_write(const struct isa_image *image, GByteArray *out) {
     GByteArray *symbols = elf_out_buffer(&e), *strings = elf_out_buffer(&e),
                *lines = elf_out_buffer(&e);
     const uint32_t n_locals = put_symbols(image, symbols, strings);
-    elf_out_add(&e, (struct elf_section){.name = ".symtab",
-                                         .type = SHT_SYMTAB_,
-                                         .link = n + 2,
-                                         .info = n_locals,
-                                         .align = 4,
-                                         .entry = ELF_SYMBOL,
-                                         .bytes = symbols->data,
-                                         .size = symbols->len});
-    elf_out_add(&e, (struct elf_section){.name = ".strtab",
-                                         .type = SHT_STRTAB_,
-                                         .align = 1,
-                                         .bytes = strings->data,
-                                         .size = strings->len});
-    put_lines(image, lines);
-    elf_out_add(&e, (struct elf_section){.name = ELF_LINES_NAME,
-                                         .type = SHT_PROGBITS_,
-                                         .align = 4,
-                                         .bytes = lines->data,
-                                         .size = lines->len});
+    elf_out_symbols(&e, symbols, strings, n_locals);
+    elf_put_files(lines, image->files);
+    elf_put_lines(lines, image->lines, 0);
+    elf_out_lines(&e, lines);
     elf_out_finish(&e, out);
 }
 
@@ -118,51 +79,23 @@ static bool read_segments(const struct elf_in *e, struct isa_image *image, GErro
     return true;
 }
 
-static bool read_symbol_table(const struct elf_in *e, const struct elf_section *s,
-                              struct isa_image *image, GError **error) {
-    if (s->link >= e->n_sections || e->sections[s->link].type != SHT_STRTAB_)
-        return elf_fail(e, error, "the symbol table has no strings");
-    for (uint32_t k = 1; k < s->size / ELF_SYMBOL; k++) {
-        const uint8_t *p = s->bytes + k * ELF_SYMBOL;
-        const char *name = elf_string(&e->sections[s->link], elf_get32(p));
-        const uint32_t shndx = elf_get16(p + 14);
-        if (name == NULL || p[12] >> 4 > ISA_WEAK)
-            return elf_fail(e, error, "symbol %u is damaged", k);
-        if (shndx == 0 || *name == 0) continue;
-        const struct isa_image_symbol sym = {.name = g_strdup(name),
-                                             .address = elf_get32(p + 4),
-                                             .size = elf_get32(p + 8),
-                                             .binding = p[12] >> 4,
-                                             .type =
-                                                 (p[12] & 15) > ISA_SYM_SECTION ? 0 : p[12] & 15,
-                                             .absolute = shndx == SHN_ABSOLUTE};
-        g_array_append_val(image->symbols, sym);
-    }
+static bool add_symbol(void *user, uint32_t number, const struct elf_symbol *s, GError **error) {
+    (void)number, (void)error;
+    struct isa_image *image = user;
+    if (s->section == 0 || *s->name == 0) return true;
+    const struct isa_image_symbol sym = {.name = g_strdup(s->name),
+                                         .address = s->value,
+                                         .size = s->size,
+                                         .binding = s->binding,
+                                         .type = s->type,
+                                         .absolute = s->section == SHN_ABSOLUTE};
+    g_array_append_val(image->symbols, sym);
     return true;
 }
 
-static bool read_line_table(const struct elf_in *e, const struct elf_section *s,
-                            struct isa_image *image, GError **error) {
-    if (s->size < 8 || elf_get32(s->bytes) != ELF_LINES_MAGIC)
-        return elf_fail(e, error, "the line table is damaged");
-    const uint32_t n_files = elf_get32(s->bytes + 4);
-    uint32_t at = 8;
-    for (uint32_t i = 0; i < n_files; i++) {
-        const char *name = elf_string(s, at);
-        if (name == NULL) return elf_fail(e, error, "the line table is cut off");
-        g_ptr_array_add(image->files, g_strdup(name));
-        at += (uint32_t)strlen(name) + 1;
-    }
-    if ((s->size - at) % 16 != 0) return elf_fail(e, error, "the line table is cut off");
-    for (uint32_t last = 0; at < s->size; at += 16) {
-        const struct isa_line l = {elf_get32(s->bytes + at + 4), elf_get32(s->bytes + at + 8),
-                                   elf_get32(s->bytes + at + 12)};
-        if (l.file >= n_files || l.offset < last)
-            return elf_fail(e, error, "the line table is damaged");
-        last = l.offset;
-        g_array_append_val(image->lines, l);
-    }
-    return true;
+static GArray *lines_of(void *user, uint32_t section) {
+    (void)section;
+    return ((struct isa_image *)user)->lines;
 }
 
 static int compare_symbols(const void *a, const void *b) {
@@ -178,10 +111,8 @@ static bool read_image(const struct elf_in *e, struct isa_image *image, GError *
     if (!read_segments(e, image, error)) return false;
     for (uint32_t i = 0; i < e->n_sections; i++) {
         const struct elf_section *s = &e->sections[i];
-        if (s->type == SHT_SYMTAB_ && !read_symbol_table(e, s, image, error)) return false;
-        if (s->type == SHT_PROGBITS_ && strcmp(s->name, ELF_LINES_NAME) == 0 &&
-            !read_line_table(e, s, image, error))
-            return false;
+        if (s->type == SHT_SYMTAB_ && !elf_read_symbols(e, s, add_symbol, image, error)) return false;
+        if (elf_is_lines(s) && !elf_read_lines(e, s, image->files, lines_of, image, error)) return false;
     }
     g_array_sort(image->symbols, compare_symbols);
     return true;

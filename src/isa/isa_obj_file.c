@@ -23,21 +23,16 @@ static uint32_t *symbol_numbers(const struct isa_object *o, uint32_t *ret_locals
 }
 
 static void put_symbol(GByteArray *out, GByteArray *strings, const struct isa_symbol *s) {
-    const uint32_t shndx = s->section == ISA_IN_NONE       ? 0
-                           : s->section == ISA_IN_ABSOLUTE ? SHN_ABSOLUTE
-                                                           : (uint32_t)s->section + 1;
-    elf_put32(out, elf_put_string(strings, s->type == ISA_SYM_SECTION ? "" : s->name));
-    elf_put32(out, s->value);
-    elf_put32(out, s->size);
-    const uint8_t info[2] = {(uint8_t)(s->binding << 4 | s->type), 0};
-    g_byte_array_append(out, info, 2);
-    elf_put16(out, shndx);
+    const uint32_t section = s->section == ISA_IN_NONE       ? 0
+                             : s->section == ISA_IN_ABSOLUTE ? SHN_ABSOLUTE
+                                                             : (uint32_t)s->section + 1;
+    elf_put_symbol(out, strings,
+                   &(struct elf_symbol){.name = s->type == ISA_SYM_SECTION ? "" : s->name,
+                                        .value = s->value, .size = s->size, .binding = s->binding,
+                                        .type = s->type, .section = section});
 }
 
 static void put_symbols(const struct isa_object *o, GByteArray *out, GByteArray *strings) {
-    const struct isa_symbol null = {.name = (char *)(uintptr_t) "", .section = ISA_IN_NONE};
-    elf_put_string(strings, "");
-    put_symbol(out, strings, &null);
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < o->symbols->len; i++) {
             const struct isa_symbol *s = &g_array_index(o->symbols, struct isa_symbol, i);
@@ -51,25 +46,6 @@ static void put_relocs(const struct isa_section *s, GByteArray *out, const uint3
         elf_put32(out, r->offset);
         elf_put32(out, number[r->symbol] << 8 | r->type);
         elf_put32(out, (uint32_t)r->addend);
-    }
-}
-
-static void put_lines(const struct isa_object *o, GByteArray *out) {
-    elf_put32(out, ELF_LINES_MAGIC);
-    elf_put32(out, o->files->len);
-    for (uint32_t i = 0; i < o->files->len; i++) {
-        const char *f = g_ptr_array_index(o->files, i);
-        g_byte_array_append(out, (const uint8_t *)f, (guint)strlen(f) + 1);
-    }
-    for (uint32_t i = 0; i < o->sections->len; i++) {
-        const struct isa_section *s = g_ptr_array_index(o->sections, i);
-        for (uint32_t k = 0; k < s->lines->len; k++) {
-            const struct isa_line *l = &g_array_index(s->lines, struct isa_line, k);
-            elf_put32(out, i + 1);
-            elf_put32(out, l->offset);
-            elf_put32(out, l->file);
-            elf_put32(out, l->line);
-        }
     }
 }
 
@@ -91,19 +67,7 @@ void isa_object_write(const struct isa_object *o, GByteArray *out) {
     }
     GByteArray *symbols = elf_out_buffer(&e), *strings = elf_out_buffer(&e);
     put_symbols(o, symbols, strings);
-    const uint32_t symtab = elf_out_add(&e, (struct elf_section){.name = ".symtab",
-                                                                 .type = SHT_SYMTAB_,
-                                                                 .link = n + 2,
-                                                                 .info = n_locals,
-                                                                 .align = 4,
-                                                                 .entry = ELF_SYMBOL,
-                                                                 .bytes = symbols->data,
-                                                                 .size = symbols->len});
-    elf_out_add(&e, (struct elf_section){.name = ".strtab",
-                                         .type = SHT_STRTAB_,
-                                         .align = 1,
-                                         .bytes = strings->data,
-                                         .size = strings->len});
+    const uint32_t symtab = elf_out_symbols(&e, symbols, strings, n_locals);
     for (uint32_t i = 0; i < n; i++) {
         const struct isa_section *s = g_ptr_array_index(o->sections, i);
         if (s->relocs->len == 0) continue;
@@ -121,12 +85,12 @@ void isa_object_write(const struct isa_object *o, GByteArray *out) {
                                              .size = relocs->len});
     }
     GByteArray *lines = elf_out_buffer(&e);
-    put_lines(o, lines);
-    elf_out_add(&e, (struct elf_section){.name = ELF_LINES_NAME,
-                                         .type = SHT_PROGBITS_,
-                                         .align = 4,
-                                         .bytes = lines->data,
-                                         .size = lines->len});
+    elf_put_files(lines, o->files);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct isa_section *s = g_ptr_array_index(o->sections, i);
+        elf_put_lines(lines, s->lines, i + 1);
+    }
+    elf_out_lines(&e, lines);
     elf_out_finish(&e, out);
     g_free(number);
 }
@@ -141,8 +105,7 @@ struct object_in {
 };
 
 static bool is_contents(const struct elf_section *s) {
-    return (s->type == SHT_PROGBITS_ || s->type == SHT_NOBITS_) &&
-           strcmp(s->name, ELF_LINES_NAME) != 0;
+    return (s->type == SHT_PROGBITS_ || s->type == SHT_NOBITS_) && !elf_is_lines(s);
 }
 
 static void read_sections(struct object_in *in) {
@@ -165,33 +128,25 @@ static void read_sections(struct object_in *in) {
     }
 }
 
-static bool read_symbol(struct object_in *in, const struct elf_section *strings, const uint8_t *p,
-                        uint32_t i, GError **error) {
-    const uint32_t shndx = elf_get16(p + 14);
-    const char *name = elf_string(strings, elf_get32(p));
-    struct isa_symbol s = {.section = ISA_IN_NONE,
-                           .value = elf_get32(p + 4),
-                           .size = elf_get32(p + 8),
-                           .binding = p[12] >> 4,
-                           .type = p[12] & 15};
-    if (name == NULL) return elf_fail(&in->elf, error, "symbol %u has no name", i);
-    if (s.binding > ISA_WEAK)
-        return elf_fail(&in->elf, error, "symbol %u has binding %u", i, s.binding);
-    if (shndx == SHN_ABSOLUTE) {
+static bool add_symbol(void *user, uint32_t number, const struct elf_symbol *f, GError **error) {
+    struct object_in *in = user;
+    struct isa_symbol s = {.section = ISA_IN_NONE, .value = f->value, .size = f->size,
+                           .binding = f->binding, .type = f->type};
+    const char *name = f->name;
+    if (f->section == SHN_ABSOLUTE) {
         s.section = ISA_IN_ABSOLUTE;
-    } else if (shndx != 0) {
-        if (shndx >= in->elf.n_sections)
-            return elf_fail(&in->elf, error, "symbol %u lies in section %u of %u", i, shndx,
+    } else if (f->section != 0) {
+        if (f->section >= in->elf.n_sections)
+            return elf_fail(&in->elf, error, "symbol %u lies in section %u of %u", number, f->section,
                             in->elf.n_sections);
-        s.section = in->section_of[shndx];
+        s.section = in->section_of[f->section];
         if (s.section >= 0) {
             const struct isa_section *home = g_ptr_array_index(in->object->sections, s.section);
             if (s.value > home->size)
-                return elf_fail(&in->elf, error, "symbol %u lies behind its section", i);
+                return elf_fail(&in->elf, error, "symbol %u lies behind its section", number);
             if (s.type == ISA_SYM_SECTION && *name == 0) name = home->name;
         }
     }
-    if (s.type > ISA_SYM_SECTION) s.type = ISA_SYM_NONE;
     s.name = g_strdup(name);
     g_array_append_val(in->object->symbols, s);
     return true;
@@ -202,12 +157,8 @@ static bool read_symbols(struct object_in *in, GError **error) {
         const struct elf_section *s = &in->elf.sections[i];
         if (s->type != SHT_SYMTAB_) continue;
         if (in->n_symbols != 0) return elf_fail(&in->elf, error, "two symbol tables");
-        if (s->link >= in->elf.n_sections || in->elf.sections[s->link].type != SHT_STRTAB_)
-            return elf_fail(&in->elf, error, "the symbol table has no strings");
         in->n_symbols = s->size / ELF_SYMBOL;
-        for (uint32_t k = 1; k < in->n_symbols; k++)
-            if (!read_symbol(in, &in->elf.sections[s->link], s->bytes + k * ELF_SYMBOL, k, error))
-                return false;
+        if (!elf_read_symbols(&in->elf, s, add_symbol, in, error)) return false;
     }
     return true;
 }
@@ -256,31 +207,11 @@ static bool read_relocs_of(struct object_in *in, const struct elf_section *s, GE
     return true;
 }
 
-static bool read_lines(struct object_in *in, const struct elf_section *s, GError **error) {
-    if (s->size < 8 || elf_get32(s->bytes) != ELF_LINES_MAGIC)
-        return elf_fail(&in->elf, error, "the line table is damaged");
-    const uint32_t n_files = elf_get32(s->bytes + 4);
-    uint32_t at = 8;
-    for (uint32_t i = 0; i < n_files; i++) {
-        const char *name = elf_string(s, at);
-        if (name == NULL) return elf_fail(&in->elf, error, "the line table is cut off");
-        g_ptr_array_add(in->object->files, g_strdup(name));
-        at += (uint32_t)strlen(name) + 1;
-    }
-    if ((s->size - at) % 16 != 0) return elf_fail(&in->elf, error, "the line table is cut off");
-    for (; at < s->size; at += 16) {
-        const uint32_t shndx = elf_get32(s->bytes + at);
-        const struct isa_line l = {elf_get32(s->bytes + at + 4), elf_get32(s->bytes + at + 8),
-                                   elf_get32(s->bytes + at + 12)};
-        if (shndx >= in->elf.n_sections || in->section_of[shndx] < 0 || l.file >= n_files)
-            return elf_fail(&in->elf, error, "the line table is damaged");
-        struct isa_section *home = g_ptr_array_index(in->object->sections, in->section_of[shndx]);
-        const guint n = home->lines->len;
-        if (n != 0 && g_array_index(home->lines, struct isa_line, n - 1).offset > l.offset)
-            return elf_fail(&in->elf, error, "the line table is not in order");
-        g_array_append_val(home->lines, l);
-    }
-    return true;
+static GArray *lines_of(void *user, uint32_t section) {
+    const struct object_in *in = user;
+    if (section >= in->elf.n_sections || in->section_of[section] < 0) return NULL;
+    const struct isa_section *home = g_ptr_array_index(in->object->sections, in->section_of[section]);
+    return home->lines;
 }
 
 static bool read_object(struct object_in *in, GError **error) {
@@ -294,8 +225,7 @@ static bool read_object(struct object_in *in, GError **error) {
         if (s->type == SHT_REL_)
             return elf_fail(&in->elf, error, "section %s has relocations without addends", s->name);
         if (s->type == SHT_RELA_ && !read_relocs_of(in, s, error)) return false;
-        const bool lines = s->type == SHT_PROGBITS_ && strcmp(s->name, ELF_LINES_NAME) == 0;
-        if (lines && !read_lines(in, s, error)) return false;
+        if (elf_is_lines(s) && !elf_read_lines(&in->elf, s, in->object->files, lines_of, in, error)) return false;
     }
     return true;
 }
