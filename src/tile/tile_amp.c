@@ -198,53 +198,48 @@ static bool amp_vector(struct tile_exec *e, const struct isa_insn *i, bool f8) {
     return true;
 }
 
-EXEC(F16V4HIHOV4AMP) {
-    if (amp_vector(e, i, false)) return;
-    struct shape s = {.sets = 2};
+/* What partials and results are, by form. */
+enum values { HALVES, SINGLES };
+struct form {
+    uint32_t sets;
+    bool f8;
+    enum values in, out;
+};
+
+static struct operand operand(struct tile_exec *e, const struct form *f, uint32_t s, uint32_t word) {
+    return f->f8 ? operand_f8(e, s, word) : operand_f16(e, s, word);
+}
+static void values_in(const struct tile_exec *e, const struct form *f, uint32_t s, float ret[4]) {
+    if (f->in == HALVES)
+        halves_in(e, s, 2 * f->sets, ret);
+    else
+        singles_in(e, s, ret);
+}
+static void values_out(struct tile_exec *e, const struct form *f, const float *v) {
+    if (f->out == HALVES)
+        halves_out(e, v, 2 * f->sets);
+    else
+        singles_out(e, v);
+}
+
+static void amp(struct tile_exec *e, const struct isa_insn *i, const struct form *f) {
+    struct shape s = {.sets = f->sets};
     float in[4] = {0}, out[4];
     if (!amp_shape(e, i, false, &s)) return;
-    const struct operand o = operand_f16(e, i->s0, s.phase);
-    halves_in(e, i->s1, 4, in);
+    const struct operand o = operand(e, f, i->s0, s.phase);
+    values_in(e, f, i->s1, in);
     amp_call(e, &s, &o, in, out);
-    halves_out(e, out, 4);
+    values_out(e, f, out);
+}
+EXEC(F16V4HIHOV4AMP) {
+    if (!amp_vector(e, i, false)) amp(e, i, &(struct form){2, false, HALVES, HALVES});
 }
 EXEC(F8V8HIHOV4AMP) {
-    if (amp_vector(e, i, true)) return;
-    struct shape s = {.sets = 2};
-    float in[4] = {0}, out[4];
-    if (!amp_shape(e, i, false, &s)) return;
-    const struct operand o = operand_f8(e, i->s0, s.phase);
-    halves_in(e, i->s1, 4, in);
-    amp_call(e, &s, &o, in, out);
-    halves_out(e, out, 4);
+    if (!amp_vector(e, i, true)) amp(e, i, &(struct form){2, true, HALVES, HALVES});
 }
-EXEC(F16V4HIHOAMP) {
-    struct shape s = {.sets = 1};
-    float in[4] = {0}, out[4];
-    if (!amp_shape(e, i, false, &s)) return;
-    const struct operand o = operand_f16(e, i->s0, s.phase);
-    halves_in(e, i->s1, 2, in);
-    amp_call(e, &s, &o, in, out);
-    halves_out(e, out, 2);
-}
-EXEC(F16V4SISOAMP) {
-    struct shape s = {.sets = 1};
-    float in[4] = {0}, out[4];
-    if (!amp_shape(e, i, false, &s)) return;
-    const struct operand o = operand_f16(e, i->s0, s.phase);
-    singles_in(e, i->s1, in);
-    amp_call(e, &s, &o, in, out);
-    singles_out(e, out);
-}
-EXEC(F16V4SIHOAMP) {
-    struct shape s = {.sets = 1};
-    float in[4] = {0}, out[4];
-    if (!amp_shape(e, i, false, &s)) return;
-    const struct operand o = operand_f16(e, i->s0, s.phase);
-    singles_in(e, i->s1, in);
-    amp_call(e, &s, &o, in, out);
-    halves_out(e, out, 2);
-}
+EXEC(F16V4HIHOAMP) { amp(e, i, &(struct form){1, false, HALVES, HALVES}); }
+EXEC(F16V4SISOAMP) { amp(e, i, &(struct form){1, false, SINGLES, SINGLES}); }
+EXEC(F16V4SIHOAMP) { amp(e, i, &(struct form){1, false, SINGLES, HALVES}); }
 
 /* --- F32 (isa 4.5). --- */
 
@@ -298,46 +293,19 @@ static bool slic_flags(struct tile_exec *e, const struct isa_insn *i, bool f32) 
     return false;
 }
 
-EXEC(F16V4HIHOV4SLIC) {
+static void slic(struct tile_exec *e, const struct isa_insn *i, const struct form *f) {
     float in[4] = {0}, out[4];
     if (!slic_flags(e, i, false)) return;
-    const struct operand o = operand_f16(e, i->s0, (uint32_t)i->imm & ISA_SLIC_W_MASK);
-    halves_in(e, i->s1, 4, in);
-    slic_call(e, i, 2, &o, in, out);
-    halves_out(e, out, 4);
+    const struct operand o = operand(e, f, i->s0, (uint32_t)i->imm & ISA_SLIC_W_MASK);
+    values_in(e, f, i->s1, in);
+    slic_call(e, i, f->sets, &o, in, out);
+    values_out(e, f, out);
 }
-EXEC(F8V8HIHOV4SLIC) {
-    float in[4] = {0}, out[4];
-    if (!slic_flags(e, i, false)) return;
-    const struct operand o = operand_f8(e, i->s0, (uint32_t)i->imm & ISA_SLIC_W_MASK);
-    halves_in(e, i->s1, 4, in);
-    slic_call(e, i, 2, &o, in, out);
-    halves_out(e, out, 4);
-}
-EXEC(F16V4HIHOSLIC) {
-    float in[4] = {0}, out[4];
-    if (!slic_flags(e, i, false)) return;
-    const struct operand o = operand_f16(e, i->s0, (uint32_t)i->imm & ISA_SLIC_W_MASK);
-    halves_in(e, i->s1, 2, in);
-    slic_call(e, i, 1, &o, in, out);
-    halves_out(e, out, 2);
-}
-EXEC(F16V4SISOSLIC) {
-    float in[4] = {0}, out[4];
-    if (!slic_flags(e, i, false)) return;
-    const struct operand o = operand_f16(e, i->s0, (uint32_t)i->imm & ISA_SLIC_W_MASK);
-    singles_in(e, i->s1, in);
-    slic_call(e, i, 1, &o, in, out);
-    singles_out(e, out);
-}
-EXEC(F16V4SIHOSLIC) {
-    float in[4] = {0}, out[4];
-    if (!slic_flags(e, i, false)) return;
-    const struct operand o = operand_f16(e, i->s0, (uint32_t)i->imm & ISA_SLIC_W_MASK);
-    singles_in(e, i->s1, in);
-    slic_call(e, i, 1, &o, in, out);
-    halves_out(e, out, 2);
-}
+EXEC(F16V4HIHOV4SLIC) { slic(e, i, &(struct form){2, false, HALVES, HALVES}); }
+EXEC(F8V8HIHOV4SLIC) { slic(e, i, &(struct form){2, true, HALVES, HALVES}); }
+EXEC(F16V4HIHOSLIC) { slic(e, i, &(struct form){1, false, HALVES, HALVES}); }
+EXEC(F16V4SISOSLIC) { slic(e, i, &(struct form){1, false, SINGLES, SINGLES}); }
+EXEC(F16V4SIHOSLIC) { slic(e, i, &(struct form){1, false, SINGLES, HALVES}); }
 
 /* L shifts and takes the partial, U adds the upper words to the same sums and returns nothing. */
 EXEC(F32SISOSLIC) {
