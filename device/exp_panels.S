@@ -137,8 +137,8 @@ exp_panels_\name\()_worker:
     .if \causal
     ld32 $m6, ARG(5)
     add $m6, $m6, $m9
-    add $m6, $m6, -4096
-    add $m6, $m6, -4096
+    add $m6, $m6, -8192
+    nop
     EXP_MASKS
     .else
     ld32 $m4, ARG(4)

@@ -49,10 +49,8 @@ KERNEL_ENTRY \name, \name\()_worker, 5
     add $m4, $m4, -3
     .if \causal
     mov $m11, $m5
-    nop
     add $m10, $m6, $m10
-    add $m10, $m10, -4096
-    add $m10, $m10, -4096
+    add $m10, $m10, -8192
     .else
     and $m9, $m6, 3
     shl $m9, $m9, 3

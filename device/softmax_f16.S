@@ -5,11 +5,12 @@
 //            per row (few rows); softmax_f16_causal: a worker per row, keys behind row + offset masked too
 // Arguments  m2 = out (may be the scores), m3 = statistics [2][R] in F32, m4 = scores, m5 = R,
 //            m6 = full panels, m7 = keys behind them (0..15) | panels of zeros << 8,
-//            m8 = -scale (half bits); causal: m6 = valid keys << 8 | panels, m7 = offset + 1 (at least 1)
+//            m8 = -scale (half bits); causal: m6 = valid keys << 8 | panels, m7 = offset + 1 + 8192
 // Shapes     scores, out: A16 panels [keys / 16][R][16] of halves; masked keys come out as 0. The scores
 //            of a row spread by less than 65504
 // Alignment  8 bytes each, any region. Access tail: none. Contexts: all six workers
-// Split      rows w, w + 6, ... (causal: each with min(valid, row + offset + 1) keys); split: full panels floor(w F / 6) .. floor((w + 1) F / 6), the rest of
+// Split      rows w, w + 6, ... (causal: each with min(valid, row + offset + 1) keys, none where
+//            that is negative: -65504 * scale and a sum of 0); split: full panels floor(w F / 6) .. floor((w + 1) F / 6), the rest of
 //            the row by worker 5
 // Slots      per full panel 4 for the maximum and 18 for the exponentials, 8 more unless their arguments
 //            are zero (f16v2exp takes 1 or 2 slots):
@@ -182,10 +183,12 @@ KERNEL_ENTRY \p, \p\()_worker, 7
     sub $m9, $m1, $m9
     shr $m9, $m9, 2
     add $m9, $m9, $m10
+    add $m9, $m9, -8192
     ld32 $m7, ARG(4)
     shr $m10, $m7, 8
     and $m7, $m7, 255
     min $m9, $m9, $m10
+    max $m9, $m9, 0
     shr $m5, $m9, 4
     and $m6, $m9, 15
     add $m9, $m9, 15

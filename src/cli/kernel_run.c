@@ -177,8 +177,9 @@ static void run_adjust(struct kernel_run *run) {
     if (run->spec.kernel == KERNEL_MERGE_PANELS) run_adjust_merge(run);
     for (uint32_t r = 0; run->spec.kernel == KERNEL_NORMALISE_PANELS && r < p[0]; r++) {
         const float v = 1 + fabsf(rand_normal(run->options.seed, 99, r));
-        if (p[5]) moments[p[0] + r] = v;
-        else x[(p[2] / 16 * p[0] + r) * 16 + p[2] % 16] = num_f16_from_f32(v);
+        for (uint32_t k = 0; p[5] && k < MAX(p[6], 1); k++) moments[(2 * k + 1) * p[0] + r] = v;
+        if (p[5]) continue;
+        x[(p[2] / 16 * p[0] + r) * 16 + p[2] % 16] = num_f16_from_f32(v);
     }
 }
 

@@ -51,7 +51,7 @@ static uint64_t max_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t causal = spec->p[3];
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        slots[w] = w < spec->p[0] ? MAX_SETUP : MAX_IDLE;
+        slots[w] = w < spec->p[0] ? MAX_SETUP - 2 * causal : MAX_IDLE;
         for (uint32_t r = w; r < spec->p[0]; r += TARGET_N_WORKERS)
             slots[w] += max_row_slots(causal_keys(spec, 3, r)) + causal * MAX_CAUSAL_ROW;
     }
@@ -148,9 +148,19 @@ static const char *exp_symbol(const struct kernel_spec *spec) {
     return names[spec->p[6]][spec->p[4]];
 }
 
-/* --- Normalisation: rows, columns, divisor_column, f8, exponent, sums. --- */
+/* --- Normalisation: rows, columns, divisor_column, f8, exponent, sums, parts, part. --- */
 
 enum { NORMALISE_SETUP = 23, NORMALISE_ROW = 17, NORMALISE_IDLE = 10 };
+enum { PARTS_SETUP = 27, PARTS_ROW = 25, PARTS_PART = 10 };
+
+/* Statistics of one part (parts 0) or of all parts of the keys. */
+static bool normalise_check_parts(const struct kernel_spec *spec, GError **error) {
+    const uint32_t *p = spec->p;
+    if (p[6] == 1 || (p[6] && !p[5]))
+        return kernel_refuse(spec, 6, "parts", "0, or at least 2 with sums", error);
+    if (!kernel_check_param(spec, 6, 0, 1024, 1, error)) return false;
+    return kernel_check_param(spec, 7, 0, p[6] ? p[6] - 1 : 0, 1, error);
+}
 
 static bool normalise_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                                GError **error) {
@@ -161,12 +171,14 @@ static bool normalise_describe(const struct kernel_spec *spec, struct kernel_nee
     if (!kernel_check_param(spec, 1, f8 ? 32 : 16, 4096, f8 ? 32 : 16, error)) return false;
     if (!kernel_check_param(spec, 5, 0, 1, 1, error)) return false;
     if (!kernel_check_param(spec, 2, 0, p[5] ? 0 : p[1] - 1, 1, error)) return false;
+    if (!normalise_check_parts(spec, error)) return false;
     const uint64_t n = (uint64_t)p[0] * p[1];
     kernel_operand_add(ret, f8 ? n : 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        f8 ? KERNEL_F8 : KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     if (p[5])
-        kernel_operand_add(ret, 8 * (uint64_t)p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F32);
+        kernel_operand_add(ret, 8 * (uint64_t)p[0] * MAX(p[6], 1), 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                           KERNEL_F32);
     if (!f8) ret->alias[0] = 1 << 1;
     ret->useful_work = n / 4;
     return true;
@@ -174,13 +186,15 @@ static bool normalise_describe(const struct kernel_spec *spec, struct kernel_nee
 
 static uint64_t normalise_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t f8 = spec->p[3] != 0, sums = spec->p[5];
-    const uint32_t row = NORMALISE_ROW - sums + spec->p[1] / 16 * 8;
+    const uint32_t parts = spec->p[6], head = parts ? PARTS_ROW + PARTS_PART * parts : NORMALISE_ROW - sums;
+    const uint32_t row = head + spec->p[1] / 16 * 8;
+    const uint32_t setup = (parts ? PARTS_SETUP : NORMALISE_SETUP + 2 * sums) + 2 * f8;
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
-        slots[w] = rows ? NORMALISE_SETUP + 2 * f8 + 2 * sums + rows * row : NORMALISE_IDLE + 2 * f8;
+        slots[w] = rows ? setup + rows * row : NORMALISE_IDLE + 2 * f8;
     }
-    return kernel_time_single(lane, 5 + f8, slots);
+    return kernel_time_single(lane, 5 + f8 + (parts ? 2 : 0), slots);
 }
 
 static uint32_t normalise_scalars(const struct kernel_spec *spec, uint32_t *ret) {
@@ -190,15 +204,19 @@ static uint32_t normalise_scalars(const struct kernel_spec *spec, uint32_t *ret)
     ret[n++] = spec->p[1] / (f8 ? 32 : 16);
     if (!spec->p[5]) ret[n++] = column / 16 * 32 * spec->p[0] + column % 16 * 2;
     if (f8) ret[n++] = -spec->p[4] & 63;
+    if (!spec->p[6]) return n;
+    ret[n++] = spec->p[6] - 1;
+    ret[n++] = spec->p[7] * 8 * spec->p[0];
     return n;
 }
 
 static const char *normalise_symbol(const struct kernel_spec *spec) {
-    static const char *const names[2][3] = {
+    static const char *const names[3][3] = {
         {"normalise_panels_f16", "normalise_panels_f8", "normalise_panels_f152"},
         {"normalise_panels_sums_f16", "normalise_panels_sums_f8", "normalise_panels_sums_f152"},
+        {"normalise_panels_parts_f16", "normalise_panels_parts_f8", "normalise_panels_parts_f152"},
     };
-    return names[spec->p[5]][spec->p[3]];
+    return names[spec->p[6] ? 2 : spec->p[5]][spec->p[3]];
 }
 
 const struct kernel_family kernel_family_ROW_MAX = {.describe = max_describe,
@@ -220,7 +238,7 @@ enum {
     SOFTMAX_ROW = 31,
     SOFTMAX_RAGGED = 27,
     CAUSAL_SETUP = 23,
-    CAUSAL_ROW = 18, /* to count the keys of a row */
+    CAUSAL_ROW = 20, /* to count the keys of a row */
 };
 
 static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
@@ -230,7 +248,9 @@ static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs
     if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
     if (spec->p[3] == 0 || spec->p[3] >= 0x7c00)
         return kernel_refuse(spec, 3, "scale", "the bits of a positive finite half", error);
-    if (!kernel_check_param(spec, 4, 0, 4096, 1, error)) return false;
+    const int32_t causal = (int32_t)spec->p[4];
+    if (causal < -4096 || causal > 4096)
+        return kernel_refuse(spec, 4, "offset", "-4096..4096", error);
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 8 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
@@ -289,10 +309,15 @@ static uint32_t softmax_row_slots(const struct kernel_spec *spec, uint32_t keys)
     return row;
 }
 
+/* Keys of row r of a causal call. */
+static uint32_t softmax_keys(const struct kernel_spec *spec, uint32_t r) {
+    return (uint32_t)CLAMP((int32_t)r + (int32_t)spec->p[4], 0, (int32_t)spec->p[2]);
+}
+
 static uint32_t causal_slots(const struct kernel_spec *spec, uint32_t w) {
     uint32_t slots = CAUSAL_SETUP;
     for (uint32_t r = w; r < spec->p[0]; r += TARGET_N_WORKERS)
-        slots += CAUSAL_ROW + softmax_row_slots(spec, MIN(spec->p[2], r + spec->p[4]));
+        slots += CAUSAL_ROW + softmax_row_slots(spec, softmax_keys(spec, r));
     return slots;
 }
 
@@ -316,7 +341,7 @@ static uint32_t softmax_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[3] = spec->p[3] ^ 0x8000;
     if (spec->p[4]) {
         ret[1] = spec->p[2] << 8 | spec->p[1] / 16;
-        ret[2] = spec->p[4];
+        ret[2] = spec->p[4] + CAUSAL_BIAS;
     }
     return 4;
 }

@@ -63,19 +63,42 @@ void num_kernel_exp_panels(const uint32_t *p, void *const *op) {
     }
 }
 
+/* A number wins over NaN, plus zero over minus zero. */
+static float f32_max(float a, float b) {
+    if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
+    return a > b || (a == b && !signbit(a)) ? a : b;
+}
+
+/* What the row is multiplied by: 1 / divisor, or a part's share of the whole row. */
+static float normalise_factor(const uint32_t *p, uint32_t r, const uint16_t *in,
+                              const float *statistics) {
+    const size_t step = 2 * (size_t)p[0];
+    if (!p[6]) {
+        const float divisor = p[5] ? statistics[p[0] + r] : num_f16_to_f32(in[at16(p[0], r, p[2])]);
+        return num_f32_round(1 / (double)divisor);
+    }
+    float max = statistics[r], sum = 0;
+    for (uint32_t k = 1; k < p[6]; k++) max = f32_max(max, statistics[k * step + r]);
+    for (uint32_t k = 0; k < p[6]; k++) {
+        const float *s = statistics + k * step + r;
+        const float weight = num_f32_round(exp(num_f32_round((double)s[0] - max)));
+        sum = num_f32_round((double)sum + num_f32_round((double)weight * s[p[0]]));
+    }
+    const float own = num_f32_round(exp(num_f32_round((double)statistics[p[7] * step + r] - max)));
+    return num_f32_round((double)own * num_f32_round(1 / (double)sum));
+}
+
 void num_kernel_normalise_panels(const uint32_t *p, void *const *op) {
     const struct panels o = {op[0], p[0], p[3], (int32_t)p[4]};
     const uint16_t *in = op[1];
     for (uint32_t r = 0; r < p[0]; r++) {
-        const float divisor = p[5] ? ((const float *)op[2])[p[0] + r]
-                                   : num_f16_to_f32(in[at16(p[0], r, p[2])]);
-        const float inverse = num_f32_round(1 / (double)divisor);
-        const uint16_t high = num_h(inverse);
-        const uint16_t low = num_h(num_f32_round((double)inverse - num_f16_to_f32(high)));
+        const float factor = normalise_factor(p, r, in, p[5] ? op[2] : NULL);
+        const uint16_t high = num_h(factor);
+        const uint16_t low = num_h(num_f32_round((double)factor - num_f16_to_f32(high)));
         for (uint32_t c = 0; c < p[1]; c++) {
             const double x = num_f16_to_f32(in[at16(p[0], r, c)]);
-            panels_store(&o, r, c,
-                         num_h(num_f32_round(0 + (x * num_f16_to_f32(high) + x * num_f16_to_f32(low)))));
+            const double v = x * num_f16_to_f32(high) + x * num_f16_to_f32(low);
+            panels_store(&o, r, c, num_h(num_f32_round(0 + v)));
         }
     }
 }
@@ -103,7 +126,7 @@ static uint32_t softmax_part(const uint32_t *p, uint32_t c) {
 static void softmax_row(const uint32_t *p, uint32_t r, const uint16_t *in, uint16_t *out,
                         float *ret_max, float *ret_sum) {
     const uint16_t minus_scale = (uint16_t)(p[3] ^ 0x8000);
-    const uint32_t keys = p[4] && r + p[4] < p[2] ? r + p[4] : p[2];
+    const uint32_t keys = keys_of(r, p[2], p[4], (int32_t)p[4]);
     uint16_t best = 0xfbff;
     for (uint32_t c = 0; c < keys; c++) best = num_h_max(best, in[at16(p[0], r, c)]);
     float lanes[6][8] = {{0}};
@@ -137,12 +160,6 @@ struct merge_row {
     float max, a, b, sum; /* weights of the state and of the block, sum of the state's exponentials */
 };
 
-/* A number wins over NaN, plus zero over minus zero. */
-static float merge_max(float a, float b) {
-    if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
-    return a > b || (a == b && !signbit(a)) ? a : b;
-}
-
 static struct merge_row merge_weigh(const uint32_t *p, uint32_t r, const float *state,
                                     const uint16_t *values, const void *statistics) {
     const bool maxima = p[4] != 0, last = p[3] != 0;
@@ -154,7 +171,7 @@ static struct merge_row merge_weigh(const uint32_t *p, uint32_t r, const float *
     struct merge_row w = {.max = max, .a = 0, .b = 1, .sum = sum};
     if (p[2]) return w;
     const float old_sum = maxima && last ? state[4 + p[6]] : state[1];
-    w.max = merge_max(num_f32_flush(state[0]), max);
+    w.max = f32_max(num_f32_flush(state[0]), max);
     w.a = num_f32_round(exp(num_f32_round((double)state[0] - w.max)));
     w.b = num_f32_round(exp(num_f32_round((double)max - w.max)));
     const float kept = num_f32_round((double)w.a * old_sum);
