@@ -14,7 +14,7 @@
 // c and the partial of word c + 4, and returns result word c - 4. Three or more rows: bundle c loads
 // left word c + 1 and partial word c + 5 and stores result word c - 6, so that partial and result lie
 // in different elements of an interleaved pair.
-// Slots of a launch: n rows >= 3: acc 4n + 15, init 4n + 13; two rows: 23, 19; one row: 17, 13;
+// Slots of a launch: n rows >= 3: acc 4n + 15, init 4n + 13; two rows: 23, 19; one row: 16, 12;
 // none: 2; the first launch 25 to 35 more, the first of a later column group 2 more, of a matrix 1.
 // Numerics: per K group the F32 accumulator starts at the stored half (or zero) and is rounded to
 // nearest even when the group's result is stored; f16s stores it as it is.
@@ -96,15 +96,13 @@
     LI \amp, $a4:5, 1, 0
     LI \amp, $a4:5, 2, 1
     LI \amp, $a4:5, 3, 2
-    { nop ; \amp $a4:5, $a0:1, $azeros, TAMP_F16V4_E4_P3 }
+    { add $m3, $m3, $m7 ; \amp $a4:5, $a0:1, $azeros, TAMP_F16V4_E4_P3 }
     { nop ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P0 }
     { st64 $a4:5, $m6, $m15, 0 ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P1 }
     { st64 $a4:5, $m6, $m15, 1 ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P2 }
     { st64 $a4:5, $m6, $m15, 2 ; \amp $a4:5, $azeros, $azeros, TAMP_F16V4_E4_P3 }
     st64 $a4:5, $m6, $m15, 3
-    add $m3, $m3, $m7
     exitz $m15
-    nop
 .endm
 
 // First launch: rows, pointers, steps.

@@ -1,9 +1,10 @@
 // reduce_f16: out = seed + remote 1 + ... + remote (P - 1), in F32, rounded once to F16.
 //
 // Entries    reduce_f16: seed and remotes in the interleaved region (128-bit loads); reduce_f16_std: all
-//            operands anywhere, 8-byte aligned
-// Arguments  m2 = out (may be the seed), m3 = seed, m4 = remotes (packed runs of n halves),
-//            m5 = P - 1, m6 = n / 8 (vectors of 8 halves; also the stride of the runs in 16 bytes)
+//            operands anywhere, 8-byte aligned; reduce_f16_strided, reduce_f16_strided_std: gaps between the
+//            remotes
+// Arguments  m2 = out (may be the seed), m3 = seed, m4 = remotes (runs of n halves), m5 = P - 1,
+//            m6 = n / 8 (vectors of 8 halves); strided: m7 = bytes from run to run / 16, else packed
 // Shapes     n a multiple of 8, P >= 2. Seed and remotes 16-byte aligned, out 8-byte aligned
 // Split      vectors round robin: w, w + 6, ...
 // Access tail none. Contexts: all six workers.
@@ -47,8 +48,8 @@
     LOAD_REMOTE \std, $m8
 .endm
 
-.macro REDUCE name, std
-    KERNEL_ENTRY \name, \name\()_worker, 5
+.macro REDUCE name, std, strided
+    KERNEL_ENTRY \name, \name\()_worker, 5 + \strided
 \name\()_worker:
     get $m0, $WSR
     and $m0, $m0, 7
@@ -64,6 +65,10 @@
     ld32 $m6, ARG(2)
     ld32 $m7, ARG(0)
     add $m4, $m4, -1
+    .if \strided
+    ld32 $m1, ARG(5)
+    nop
+    .endif
     .if \std
     add $m1, $m1, $m1
     .endif
@@ -96,5 +101,7 @@
     exitz $m15
 .endm
 
-REDUCE reduce_f16, 0
-REDUCE reduce_f16_std, 1
+REDUCE reduce_f16, 0, 0
+REDUCE reduce_f16_std, 1, 0
+REDUCE reduce_f16_strided, 0, 1
+REDUCE reduce_f16_strided_std, 1, 1

@@ -185,6 +185,23 @@ static void docs_contracts(void) {
                *rows[i].excluded == 'i' ? "infinities" : rows[i].excluded, rows[i].text);
 }
 
+static void print_layouts(void) {
+    static const struct {
+        const char *from, *to, *how;
+        uint32_t kernel;
+    } rows[] = {
+#define LAYOUT(from, to, kernel, how) {from, to, how, KERNEL_##kernel},
+#include "cli/kernel_layout.def"
+#undef LAYOUT
+    };
+    puts("\n## Layout changes\n\nR rows, C columns, K contraction; rows: row-major halves; A16, A32, "
+         "A8: AMP-left panels; 16 x 16: coefficient panels,\nK first.\n\n"
+         "| from | to | kernel | how |\n|---|---|---|---|");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        printf("| %s | %s | %s | %s |\n", rows[i].from, rows[i].to, kernel_name(rows[i].kernel),
+               rows[i].how);
+}
+
 /* docs/kernels.md: made from kernel.def and kernel_published.def by the build. */
 static int cycles_docs(void) {
     puts("# Kernels\n\nMade by `ipu-stack kernel-cycles --docs`; do not edit. What each computes, "
@@ -199,6 +216,7 @@ static int cycles_docs(void) {
             printf("%s %s", i ? "," : "", kernel_param_name(k, i));
         puts(" |");
     }
+    print_layouts();
     puts(
         "\n## Published figures\n\nCycles from counter read to counter read of worker 0 around one "
         "call, "

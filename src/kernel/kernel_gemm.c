@@ -108,7 +108,7 @@ static uint32_t gemm_f32_slots(uint32_t n, bool init) {
 
 static uint32_t gemm_drained_slots(uint32_t n, bool init) {
     if (n >= 3) return 4 * n + (init ? 13 : 15);
-    const uint32_t few[2][3] = {{2, 17, 23}, {2, 13, 19}};
+    const uint32_t few[2][3] = {{2, 16, 23}, {2, 12, 19}};
     return few[init][n];
 }
 

@@ -16,33 +16,40 @@ static bool reduce_describe(const struct kernel_spec *spec, struct kernel_needs 
     if (!kernel_check_param(spec, 0, 2, 4096, 1, error)) return false;
     if (!kernel_check_param(spec, 1, 8, 1 << 18, 8, error)) return false;
     if (!kernel_check_param(spec, 2, 0, 1, 1, error)) return false;
-    const uint64_t run = 2 * (uint64_t)spec->p[1];
+    const uint64_t run = 2 * (uint64_t)spec->p[1], stride = spec->p[3] ? spec->p[3] : run;
+    if (!kernel_check_param(spec, 3, 0, TARGET_SRAM_END - TARGET_SRAM_BASE, 16, error))
+        return false;
+    if (stride < run) return kernel_refuse(spec, 3, "stride", "0, or no less than a run", error);
     kernel_operand_add(ret, run, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     reduce_input_add(ret, run, spec->p[2] != 0, KERNEL_F16);
-    reduce_input_add(ret, run * (spec->p[0] - 1), spec->p[2] != 0, KERNEL_F16);
+    reduce_input_add(ret, stride * (spec->p[0] - 2) + run, spec->p[2] != 0, KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = (uint64_t)(spec->p[0] - 1) * spec->p[1] / 4;
     return true;
 }
 
 static uint64_t reduce_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t standard = spec->p[2], loads = spec->p[0] * (1 + standard);
+    const uint32_t strided = spec->p[3] != 0;
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t vectors = kernel_share(spec->p[1] / 8, w);
-        const uint32_t standard = spec->p[2], loads = spec->p[0] * (1 + standard);
-        slots[w] = vectors ? REDUCE_SLOTS + 2 * standard + vectors * (loads + REDUCE_VECTOR_SLOTS)
+        slots[w] = vectors ? REDUCE_SLOTS + 2 * (standard + strided) +
+                                 vectors * (loads + REDUCE_VECTOR_SLOTS)
                            : REDUCE_IDLE_SLOTS;
     }
-    return kernel_time_single(lane, REDUCE_REGISTERS, slots);
+    return kernel_time_single(lane, REDUCE_REGISTERS + strided, slots);
 }
 
 static uint32_t reduce_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[0] = spec->p[0] - 1;
     ret[1] = spec->p[1] / 8;
-    return 2;
+    ret[2] = spec->p[3] / 16;
+    return spec->p[3] ? 3 : 2;
 }
 
 static const char *reduce_symbol(const struct kernel_spec *spec) {
+    if (spec->p[3]) return spec->p[2] ? "reduce_f16_strided_std" : "reduce_f16_strided";
     return spec->p[2] ? "reduce_f16_std" : "reduce_f16";
 }
 

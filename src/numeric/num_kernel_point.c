@@ -6,10 +6,11 @@
 void num_kernel_reduce_f16(const uint32_t *p, void *const *op) {
     uint16_t *out = op[0];
     const uint16_t *seed = op[1], *remotes = op[2];
+    const size_t stride = p[3] ? p[3] / 2 : p[1];
     for (uint32_t e = 0; e < p[1]; e++) {
         float acc = num_f32_round(0 + (double)num_f16_to_f32(seed[e]));
         for (uint32_t i = 0; i + 1 < p[0]; i++)
-            acc = num_f32_round((double)acc + num_f16_to_f32(remotes[(size_t)i * p[1] + e]));
+            acc = num_f32_round((double)acc + num_f16_to_f32(remotes[i * stride + e]));
         out[e] = num_h(acc);
     }
 }
