@@ -52,6 +52,7 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
          "OP:ROWSxCOLUMNSxINNER[:...], may be repeated", "SPEC"},
         FLAG("inputs-once", inputs_once,
              "Store host inputs once and distribute them on the device (default: as they are read)"),
+        INT("row-passes", row_passes, "Passes over the rows of every product (default: as memory requires)"),
         INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
         INT("exchange-schedule-finalists", finalists, "Plans tried when one does not fit (default 3)"),
         {"placement-dump", 0, 0, G_OPTION_ARG_FILENAME, &n->placement_dump,
@@ -145,6 +146,7 @@ static bool check_numbers(const struct cli_net *n, GError **error) {
         gint64 v, least, most;
     } c[] = {
         {"--tiles", n->tiles, 1, TARGET_N_TILES},
+        {"--row-passes", n->row_passes, 0, 8},
         {"--optimization-steps", n->optimization_steps, 0, 1 << 20},
         {"--exchange-schedule-finalists", n->finalists, 1, 1000},
     };
@@ -307,6 +309,7 @@ static bool plan_options(const struct cli_net *n, struct plan_options *o,
     plan_options_defaults(o);
     o->n_tiles = (uint32_t)n->tiles;
     o->inputs_once = n->inputs_once;
+    o->passes = (uint32_t)n->row_passes;
     if (n->optimization_steps != 0) o->candidates = (uint32_t)n->optimization_steps;
     if (!read_scale("--fp8-scale", n->fp8_scale, &o->fp8, &o->fp8_exponent, error) ||
         !read_scale("--attention-qk-fp8-scale", n->attention_qk_scale, &o->attention_qk_fp8,

@@ -14,7 +14,7 @@ struct cli_net {
     /* Options. */
     char *workload, *graph_path, **constraints, *fp8_scale, *attention_qk_scale, *attention_pv_scale,
         *placement_dump, *attention_strategy, *attention_products;
-    gint tiles, threads, optimization_steps, finalists;
+    gint row_passes, tiles, threads, optimization_steps, finalists;
     gint64 seed;
     gint mlp_batch, mlp_tokens, mlp_dim, mlp_hidden_dim, mlp_blocks;
     gint attention_batch, attention_heads, attention_blocks;

@@ -50,7 +50,8 @@ static uint32_t *last_uses(const struct lower *l) {
 
 static bool may_take_over(const struct lower *l, const struct program_op *op, uint32_t position,
                           const uint32_t *last) {
-    if (op->kind != PROGRAM_COMPUTE || op->n_inputs == 0) return false;
+    if (op->kind != PROGRAM_COMPUTE || op->n_inputs == 0 || lower_value(l, op->output)->parts)
+        return false;
     const struct program_value *in = lower_value(l, op->inputs[0]);
     static const bool IN_PLACE[PROGRAM_N_KERNELS] = {
         [PROGRAM_KERNEL_GELU] = true,       [PROGRAM_KERNEL_GELU_ERF] = true,
@@ -105,11 +106,13 @@ static void allocate_value(struct lower *l, uint32_t v, uint32_t take_over) {
         } else if (x->inside != PROGRAM_NONE) {
             uint32_t index[PROGRAM_N_AXES];
             memcpy(index, s.index, sizeof index);
-            index[PROGRAM_WINDOW] = index[PROGRAM_REPLICA] = 0;
+            index[PROGRAM_REPLICA] = 0;
+            if (x->parts) index[PROGRAM_ROWS] += x->first_part;
+            else index[PROGRAM_WINDOW] = 0;
             const uint32_t k = lower_shard_on_tile(l, x->inside, index, s.tile);
             BUG_ON(k == PROGRAM_NONE);
             row.alias = l->alloc_of[x->inside][k];
-            row.alias_offset = s.window;
+            row.alias_offset = x->parts ? 0 : s.window;
         }
         l->alloc_of[v][i] = tg_alloc_add(&l->b, &row);
     }
@@ -170,7 +173,7 @@ uint32_t lower_shard_on_tile(const struct lower *l, uint32_t v, uint32_t index[P
     const struct program_value *x = lower_value(l, v);
     const struct program_layout *y = &x->layout;
     uint32_t first = y->base;
-    for (uint32_t a = 0; a < PROGRAM_REPLICA; a++) first += index[a] * y->stride[a];
+    for (uint32_t a = 0; a < PROGRAM_REPLICA; a++) first += program_owner_step(y, a, index[a]);
     for (uint32_t i = 0; i < y->count[PROGRAM_REPLICA]; i++) {
         if (first + i * y->stride[PROGRAM_REPLICA] != tile) continue;
         index[PROGRAM_REPLICA] = i;
@@ -294,10 +297,6 @@ static bool lower_product(struct lower *l, const struct program_op *op) {
         diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a product of these element formats");
         return false;
     }
-    if (op->passes > 1) {
-        diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "a product in row passes");
-        return false;
-    }
     if (!lower_phase_close(l)) return false;
     const uint32_t n = program_n_shards(u.o);
     for (uint32_t i = 0; i < n; i++)
@@ -328,6 +327,7 @@ static bool lower_kernel(struct lower *l, const struct program_op *op) {
         [PROGRAM_KERNEL_KEEP] = lower_keep,
         [PROGRAM_KERNEL_MERGE] = lower_merge,
     };
+    if (op->kernel == PROGRAM_KERNEL_JOIN) return true;
     if (!SHARDS[op->kernel]) {
         diag_set(l->error, LOWER_UNSUPPORTED, op->operation, "this kernel");
         return false;

@@ -18,7 +18,7 @@
 
 /* --gemm-plan-constraint (compiler 2.3):
  * OP:ROWSxCOLUMNSxINNER[:RRxRC[:COLUMNBLOCK[:standard|interleaved[:normal|swapped
- *   [:complete|streamed|batch-N[:direct|match-remote]]]]]]
+ *   [:complete|streamed|batch-N[:direct|match-remote[:passes-N]]]]]]]
  * OP is the number of the operation in the graph's program order (operations of all kinds count).
  * A field left out is free. */
 struct plan_constraint {
@@ -30,6 +30,7 @@ struct plan_constraint {
     int8_t swapped;                     /* -1 free, 0 normal, 1 swapped */
     int32_t staging;                    /* -1 free, 0 complete, 1 streamed, N >= 2 batch-N */
     int8_t match_remote;                /* -1 free */
+    uint32_t passes;                    /* over the rows; 0 = free */
 };
 bool plan_constraint_parse(const char *text, struct plan_constraint *ret, GError **error);
 
@@ -64,6 +65,7 @@ struct plan_options {
     uint8_t attention_strategy; /* enum plan_attention_strategy */
     uint8_t attention_products; /* enum plan_attention_products */
     uint32_t candidates; /* grids kept per product for the search; 0 = default */
+    uint32_t passes;     /* over the rows of every product that can; 0 = as memory requires */
     uint32_t rank;       /* 0 = the best plan, 1 = with the next best last product ... */
 };
 void plan_options_defaults(struct plan_options *o);

@@ -48,7 +48,6 @@ uint32_t build_compute(struct build *b, const struct program_op *op,
                        const struct program_value *v) {
     struct program_op o = *op;
     o.kind = PROGRAM_COMPUTE;
-    o.passes = 1;
     o.output = build_value(b, v);
     o.map = program_map_identity();
     program_add_op(b->p, &o, b->repeat);

@@ -68,6 +68,8 @@ uint32_t build_copy(struct build *b, const struct graph_op *op, const char *reas
  * layout, others once, spread over the tiles. */
 uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_value,
                      const struct program_value *want, bool direct);
+/* A value under a name of its own. */
+uint32_t build_value(struct build *b, const struct program_value *v);
 uint32_t build_compute(struct build *b, const struct program_op *op, const struct program_value *v);
 
 /* A host tensor stored once, evenly spread over the tiles; shape and format of *like. */

@@ -67,14 +67,6 @@ uint32_t build_f8(struct build *b, const struct plan_gemm *m, const struct plan_
     return b->cast[value];
 }
 
-static uint32_t left_cast(struct build *b, const struct plan_gemm *m,
-                          const struct plan_candidate *c, const struct program_value *want) {
-    const struct held from = {build_f8(b, m, c), program_map_identity(), false};
-    const struct program_layout *l = &b->p->values[from.value].layout;
-    if (memcmp(l, &want->layout, sizeof *l) == 0) return from.value;
-    return build_copy(b, &b->g->ops[m->op], "gather", &from, want);
-}
-
 /* A value that is held by rows or heads would reach its many readers in pieces of 32 bytes. Brought
  * first to boxes on the readers it costs one short phase and then moves in long messages. */
 static void hold_boxes(struct build *b, const struct plan_gemm *m, const struct plan_candidate *c) {
@@ -88,31 +80,69 @@ static void hold_boxes(struct build *b, const struct plan_gemm *m, const struct 
     build_hold(b, value, build_place(b, &b->g->ops[m->op], m->left, &boxes, false));
 }
 
-static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
+/* Rows [first, first + n) of a product: all, or those of a pass. */
+struct row_range {
+    uint32_t first, n;
+};
+
+/* The left operand stored by the host where it is read. */
+static uint32_t left_source(struct build *b, const struct plan_gemm *m,
+                            const struct program_value *v, struct row_range rows) {
+    struct program_value part = *v;
+    if (rows.n != m->rows) {
+        part.tensor.offset = (uint64_t)rows.first * m->inner;
+        part.tensor.step[1] = m->inner;
+        part.tensor.step[2] = 1;
+    }
+    return build_source(b, m->left, &part);
+}
+
+/* A host operand stored once: each reader owns an equal window of what it reads. */
+static struct held left_home(struct build *b, const struct plan_gemm *m,
                              const struct plan_candidate *c) {
-    const struct graph_op *op = &b->g->ops[m->op];
-    struct program_value v = left_layout(b, m, c);
-    if (!build_is_source(b, m->left)) {
-        if (m->format != PROGRAM_F16) return left_cast(b, m, c, &v);
-        if (m->source == PROGRAM_NONE && c->c > 1) hold_boxes(b, m, c);
-        return build_place(b, op, m->left, &v, false);
-    }
-    const uint32_t cast = b->cast[plan_resolve(b->g, m->left)];
-    if (m->format != PROGRAM_F16 && !m->free_input && cast != PROGRAM_NONE) {
-        const struct held from = {cast, program_map_identity(), false};
-        return build_copy(b, op, "gather", &from, &v);
-    }
-    if (m->free_input || c->c == 1) return build_source(b, m->left, &v);
-    /* stored once: each reader owns an equal window of what it reads */
-    struct program_value home = v;
+    const uint32_t value = plan_resolve(b->g, m->left);
+    struct program_value home = left_layout(b, m, c);
     const uint64_t rows32 =
         (uint64_t)(m->rows / c->r) * (ceil_div_u32(m->inner, plan_group(m)) / c->k);
     build_axis(&home.layout, PROGRAM_REPLICA, 1, 0);
     build_axis(&home.layout, PROGRAM_WINDOW, (uint32_t)MIN(rows32, c->c), c->stride_c);
     const struct held from = {build_source(b, m->left, &home), program_map_identity(), false};
-    const uint32_t value = plan_resolve(b->g, m->left);
     if (b->repeat == PROGRAM_NONE && m->format == PROGRAM_F16) b->held[value] = from;
     if (b->repeat == PROGRAM_NONE && m->format != PROGRAM_F16) b->cast[value] = from.value;
+    return from;
+}
+
+/* Where the left operand of the passes comes from, in its format, one row of it a row. */
+static struct held left_from(struct build *b, const struct plan_gemm *m,
+                             const struct plan_candidate *c) {
+    const uint32_t value = plan_resolve(b->g, m->left);
+    struct held from = {b->cast[value], program_map_identity(), false};
+    if (build_is_source(b, m->left))
+        return m->format != PROGRAM_F16 && from.value != PROGRAM_NONE ? from : left_home(b, m, c);
+    if (m->format != PROGRAM_F16) {
+        from.value = build_f8(b, m, c);
+        return from;
+    }
+    if (c->passes > 1 || (m->source == PROGRAM_NONE && c->c > 1)) hold_boxes(b, m, c);
+    return b->held[value];
+}
+
+static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
+                             const struct plan_candidate *c, struct row_range rows) {
+    const struct graph_op *op = &b->g->ops[m->op];
+    struct program_value v = left_layout(b, m, c);
+    v.rows = rows.n;
+    if (build_is_source(b, m->left) &&
+        (m->free_input || (c->c == 1 && (m->format == PROGRAM_F16 ||
+                                         b->cast[plan_resolve(b->g, m->left)] == PROGRAM_NONE))))
+        return left_source(b, m, &v, rows);
+    struct held from = left_from(b, m, c);
+    if (rows.n == m->rows && m->format == PROGRAM_F16 && !build_is_source(b, m->left))
+        return build_place(b, op, m->left, &v, false);
+    const struct program_value *x = &b->p->values[from.value];
+    if (rows.n == m->rows && memcmp(&x->layout, &v.layout, sizeof v.layout) == 0 && m->format != PROGRAM_F16)
+        return from.value;
+    from.map.offset[1] += (int32_t)rows.first;
     return build_copy(b, op, "gather", &from, &v);
 }
 
@@ -213,11 +243,13 @@ static uint32_t swapped_right(struct build *b, const struct plan_gemm *m,
     return build_copy(b, op, "gather", &from, &v);
 }
 
-/* A product under construction. */
+/* A product under construction, or one pass over its rows. */
 struct work {
     const struct plan_gemm *m;
     struct plan_candidate c;
-    uint32_t left, right, result;
+    struct row_range rows;
+    uint32_t left, right, result, bias;
+    uint32_t whole, first_part; /* the joined result of all passes; PROGRAM_NONE: there is one */
 };
 
 static void swapped_product(struct build *b, struct work *w) {
@@ -280,13 +312,22 @@ static bool is_summed(const struct work *w) {
     return w->c.k > 1 || w->m->epilogue;
 }
 
+/* The result of a pass is made in its place of the whole result. */
+static void make_part(struct build *b, const struct work *w, struct program_value *v) {
+    if (w->whole == PROGRAM_NONE) return;
+    v->name = arena_printf(b->p->arena, "%s.pass", v->name);
+    v->inside = w->whole;
+    v->first_part = w->first_part;
+    v->parts = w->c.r;
+}
+
 static void normal_product(struct build *b, struct work *w) {
     const struct plan_gemm *m = w->m;
     const struct plan_candidate *c = &w->c;
     const struct graph_op *op = &b->g->ops[m->op];
     struct program_value v = {.name = arena_printf(b->p->arena, "%s.partial", op->name),
                               .batch = 1,
-                              .rows = m->rows,
+                              .rows = w->rows.n,
                               .cols = m->columns,
                               .inside = PROGRAM_NONE,
                               .layout =
@@ -295,7 +336,10 @@ static void normal_product(struct build *b, struct work *w) {
     build_axis(&v.layout, PROGRAM_ROWS, c->r, c->stride_r);
     build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
     build_axis(&v.layout, PROGRAM_PARTIAL, c->k, c->stride_k);
-    if (!is_summed(w)) v.name = b->g->values[m->result].name;
+    if (!is_summed(w)) {
+        v.name = b->g->values[m->result].name;
+        make_part(b, w, &v);
+    }
     const struct program_op product = {.compute = PROGRAM_PRODUCT,
                                        .operation = op->name,
                                        .reason = "operator",
@@ -304,36 +348,111 @@ static void normal_product(struct build *b, struct work *w) {
     w->result = build_compute(b, &product, &v);
 }
 
+static struct program_value result_layout(const struct build *b, const struct work *w,
+                                          uint32_t partial) {
+    struct program_value v = b->p->values[partial];
+    build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
+    if (w->c.k > 1) build_axis(&v.layout, PROGRAM_WINDOW, w->c.owners, w->c.stride_k);
+    return v;
+}
+
+static uint32_t residual_operand(struct build *b, const struct work *w,
+                                 const struct program_value *want) {
+    const struct plan_gemm *m = w->m;
+    const struct graph_op *op = &b->g->ops[m->op];
+    if (w->whole == PROGRAM_NONE) return build_place(b, op, m->residual, want, true);
+    struct held from = b->held[plan_resolve(b->g, m->residual)];
+    if (from.value == PROGRAM_NONE) {
+        struct program_value v = *want;
+        v.tensor.offset = (uint64_t)w->rows.first * v.cols;
+        v.tensor.step[1] = v.cols;
+        v.tensor.step[2] = 1;
+        return build_source(b, m->residual, &v);
+    }
+    if (b->p->values[from.value].batch > 1) { /* a matrix of rows first */
+        struct program_value rows = *want;
+        rows.rows = m->rows;
+        from = (struct held){build_place(b, op, m->residual, &rows, true), program_map_identity(),
+                             false};
+    }
+    from.map.offset[1] += (int32_t)w->rows.first;
+    return build_copy(b, op, "gather", &from, want);
+}
+
 static void normal_sum(struct build *b, struct work *w) {
     const struct plan_gemm *m = w->m;
-    const struct plan_candidate *c = &w->c;
     const char *name = b->g->values[m->result].name;
-    if (is_summed(w)) {
-        struct program_value v = b->p->values[w->result];
-        struct program_op sum = {.compute = PROGRAM_SUM,
-                                 .epilogue = m->epilogue,
-                                 .operation = name,
-                                 .reason = "reduction",
-                                 .n_inputs = 1,
-                                 .inputs = {w->result}};
-        build_axis(&v.layout, PROGRAM_PARTIAL, 1, 0);
-        if (c->k > 1) build_axis(&v.layout, PROGRAM_WINDOW, c->owners, c->stride_k);
-        if (m->epilogue & PROGRAM_EPILOGUE_BIAS) sum.inputs[sum.n_inputs++] = bias_operand(b, m, c);
-        if (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL) {
-            v.name = arena_printf(b->p->arena, "%s.residual", name);
-            sum.inputs[sum.n_inputs++] =
-                build_place(b, &b->g->ops[m->op], m->residual, &v, true);
-        }
-        v.name = name;
-        if (c->k > 1) v.layout.memory = PROGRAM_ANY;
-        w->result = build_compute(b, &sum, &v);
+    if (!is_summed(w)) return;
+    struct program_value v = result_layout(b, w, w->result);
+    struct program_op sum = {.compute = PROGRAM_SUM,
+                             .epilogue = m->epilogue,
+                             .operation = name,
+                             .reason = "reduction",
+                             .n_inputs = 1,
+                             .inputs = {w->result}};
+    if (m->epilogue & PROGRAM_EPILOGUE_BIAS) {
+        if (w->bias == PROGRAM_NONE) w->bias = bias_operand(b, m, &w->c);
+        sum.inputs[sum.n_inputs++] = w->bias;
     }
-    build_hold(b, m->result, w->result);
+    if (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL) {
+        v.name = arena_printf(b->p->arena, "%s.residual", name);
+        sum.inputs[sum.n_inputs++] = residual_operand(b, w, &v);
+    }
+    v.name = name;
+    if (w->c.k > 1) v.layout.memory = PROGRAM_ANY;
+    make_part(b, w, &v);
+    w->result = build_compute(b, &sum, &v);
 }
 
 static void product(struct build *b, struct work *w) {
     if (w->m->swapped) swapped_product(b, w);
     else normal_product(b, w);
+}
+
+/* --- Passes over the rows --- */
+
+/* The whole result: the row parts of all passes, pass by pass on the same tiles. */
+static uint32_t whole_result(struct build *b, const struct work *w) {
+    const struct plan_candidate *c = &w->c;
+    struct program_value v = {.name = b->g->values[w->m->result].name,
+                              .batch = 1,
+                              .rows = w->m->rows,
+                              .cols = w->m->columns,
+                              .inside = PROGRAM_NONE,
+                              .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT,
+                                                     c->k > 1 ? PROGRAM_ANY : PROGRAM_INTERLEAVED)};
+    v.layout.base = c->base;
+    build_axis(&v.layout, PROGRAM_ROWS, c->passes * c->r, c->stride_r);
+    build_axis(&v.layout, PROGRAM_COLS, c->c, c->stride_c);
+    if (c->k > 1) build_axis(&v.layout, PROGRAM_WINDOW, c->owners, c->stride_k);
+    v.layout.wrap = c->r;
+    return build_value(b, &v);
+}
+
+/* One pass after the other: its left operand, product and sum; the coefficients stay. */
+static void build_passes(struct build *b, struct work *w) {
+    const struct plan_candidate *c = &w->c;
+    struct program_op join = {.kind = PROGRAM_COMPUTE,
+                              .compute = PROGRAM_KERNEL,
+                              .kernel = PROGRAM_KERNEL_JOIN,
+                              .operation = b->g->ops[w->m->op].name,
+                              .reason = "operator",
+                              .map = program_map_identity()};
+    w->whole = join.output = whole_result(b, w);
+    for (uint32_t i = 0; i < c->passes; i++) {
+        const uint32_t parts = c->passes * c->r;
+        w->first_part = i * c->r;
+        w->rows.first = program_part_start(w->m->rows, 1, parts, w->first_part);
+        w->rows.n =
+            program_part_start(w->m->rows, 1, parts, w->first_part + c->r) - w->rows.first;
+        w->left = left_operand(b, w->m, c, w->rows);
+        if (i == 0) w->right = right_operand(b, w->m, c);
+        normal_product(b, w);
+        normal_sum(b, w);
+        join.inputs[join.n_inputs++] = w->result;
+    }
+    program_add_op(b->p, &join, b->repeat);
+    build_hold(b, w->m->result, w->whole);
 }
 
 /* --- Products that share phases --- */
@@ -356,9 +475,10 @@ static uint32_t group_end(struct build *b, uint32_t position, uint32_t first) {
         uint32_t end = n;
         for (; end < o->n_gemms && o->gemms[end].op == op; end++)
             bytes += group_bytes(&o->gemms[end], &b->chosen[end]);
-        if (n > first && bytes > most) return n;
+        if (n > first && (bytes > most || b->chosen[n].passes > 1)) return n;
         b->built[op] = true;
         n = end;
+        if (b->chosen[first].passes > 1) return n;
         do {
             if (++position == o->n_ops) return n;
         } while (o->fused[o->ops[position]]);
@@ -370,6 +490,21 @@ static uint32_t group_end(struct build *b, uint32_t position, uint32_t first) {
     }
 }
 
+static struct work start_work(struct build *b, uint32_t i) {
+    const struct plan_gemm *m = &b->order->gemms[i];
+    return (struct work){.m = m,
+                         .c = place_grid(b, &b->chosen[i]),
+                         .rows = {0, m->rows},
+                         .bias = PROGRAM_NONE,
+                         .whole = PROGRAM_NONE};
+}
+
+static void operands(struct build *b, struct work *w) {
+    w->left = w->m->swapped ? swapped_left(b, w->m, &w->c)
+                            : left_operand(b, w->m, &w->c, w->rows);
+    w->right = w->m->swapped ? swapped_right(b, w->m, &w->c) : right_operand(b, w->m, &w->c);
+}
+
 bool build_gemms(struct build *b, uint32_t position) {
     const uint32_t first = b->order->gemm_of[b->order->ops[position]];
     const uint32_t n = group_end(b, position, first) - first;
@@ -377,17 +512,24 @@ bool build_gemms(struct build *b, uint32_t position) {
     const bool apart = b->order->gemms[first].repeated;
     struct work *w = arena_new_array(b->p->arena, struct work, n);
     for (uint32_t i = 0; i < n; i++) {
-        w[i].m = &b->order->gemms[first + i];
-        w[i].c = place_grid(b, &b->chosen[first + i]);
-        w[i].left = w[i].m->swapped ? swapped_left(b, w[i].m, &w[i].c)
-                                    : left_operand(b, w[i].m, &w[i].c);
-        w[i].right = w[i].m->swapped ? swapped_right(b, w[i].m, &w[i].c)
-                                     : right_operand(b, w[i].m, &w[i].c);
+        w[i] = start_work(b, first + i);
+        if (w[i].c.passes > 1) {
+            build_passes(b, &w[i]);
+            continue;
+        }
+        operands(b, &w[i]);
         if (apart) product(b, &w[i]);
     }
-    for (uint32_t i = 0; i < n && !apart; i++) product(b, &w[i]);
-    for (uint32_t i = 0; i < n; i++)
-        if (w[i].m->swapped) swapped_sum(b, &w[i]);
-        else normal_sum(b, &w[i]);
+    for (uint32_t i = 0; i < n && !apart; i++)
+        if (w[i].c.passes == 1) product(b, &w[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        if (w[i].c.passes > 1) continue;
+        if (w[i].m->swapped) {
+            swapped_sum(b, &w[i]);
+            continue;
+        }
+        normal_sum(b, &w[i]);
+        build_hold(b, w[i].m->result, w[i].result);
+    }
     return true;
 }

@@ -1,5 +1,5 @@
 /* --gemm-plan-constraint. Fields are read left to right; what is left out is free. */
-#include "plan/plan.h"
+#include "plan/plan_internal.h"
 
 #include <string.h>
 
@@ -59,6 +59,11 @@ static bool field(const char *text, uint32_t i, struct plan_constraint *c) {
     case 7:
         c->match_remote = strcmp(text, "match-remote") == 0;
         return c->match_remote || strcmp(text, "direct") == 0;
+    case 8:
+        if (!g_str_has_prefix(text, "passes-")) return false;
+        text += 7;
+        return number(&text, &c->passes) && *text == 0 && c->passes >= 1 &&
+               c->passes <= PLAN_MOST_PASSES;
     default:
         return false;
     }
@@ -70,7 +75,8 @@ bool plan_constraint_parse(const char *text, struct plan_constraint *ret, GError
     char **fields = g_strsplit(text, ":", -1);
     const uint32_t n = g_strv_length(fields);
     bool ok = n >= 2;
-    for (uint32_t i = 0; ok && i < n; i++) ok = field(fields[i], i, &c);
+    for (uint32_t i = 0; ok && i < n; i++)
+        ok = (i >= 2 && fields[i][0] == 0) || field(fields[i], i, &c); /* empty: free */
     g_strfreev(fields);
     if (!ok) {
         diag_set(error, PLAN_CONSTRAINT, text);

@@ -32,9 +32,11 @@ struct plan_gemm {
 
 enum plan_home { PLAN_HOME_INSIDE, PLAN_HOME_APART };
 
+enum { PLAN_MOST_PASSES = 8 };
 /* One way to run a product. */
 struct plan_candidate {
     uint32_t r, c, k;
+    uint32_t passes; /* over the rows: coefficients stay, left operand and partials are a pass's */
     uint32_t owners; /* of a result block: k, or its 32-byte rows if there are fewer */
     uint32_t local_rows, local_inner, local_columns; /* largest tile, padded */
     uint32_t stride_r, stride_c, stride_k, base;
@@ -45,7 +47,8 @@ struct plan_candidate {
     uint64_t in_cycles;      /* in-phase with the left operand in long messages, casts included */
     uint64_t convert_cycles; /* of it: bringing a computed left operand into F8 */
     uint64_t product_cycles, partial_cycles, reduce_cycles, pointwise_cycles;
-    uint32_t left_bytes, right_bytes, out_bytes, received_bytes, result_bytes;
+    uint32_t left_bytes, right_bytes, out_bytes, received_bytes; /* of a pass */
+    uint32_t result_bytes;                                       /* of all */
     uint32_t resident_bytes;    /* of the parameter between uses */
     uint32_t peak_bytes;        /* of this product alone */
     uint32_t interleaved_bytes; /* part of the peak that must be interleaved */
@@ -71,8 +74,9 @@ void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *
 /* Cycles of moving `from`'s result to where `to` reads it, together with to's coefficients. */
 uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidate *from,
                           const struct plan_gemm *mt, const struct plan_candidate *to);
-/* Receive slots of the in-phase when the left operand takes `left` of them. */
-uint64_t plan_in_items(const struct plan_candidate *c, uint64_t left);
+/* All in-phases when the left operand of a pass takes `left` receive slots, in messages of so many
+ * words. */
+uint64_t plan_in_cycles(const struct plan_candidate *c, uint64_t left, uint64_t message_words);
 
 /* Bias of attention's values, added to its result (the probabilities of a row sum to one). */
 struct plan_value_bias {

@@ -28,11 +28,16 @@ uint64_t plan_phase_cycles(uint64_t items, uint64_t message_words) {
 /* Receive slots of an in-phase. A home inside the buffer that the rest arrives in shares memory
  * elements with it: its sends wait for the receives into those elements, but not for the left
  * operand's. */
-uint64_t plan_in_items(const struct plan_candidate *c, uint64_t left) {
+static uint64_t in_items(const struct plan_candidate *c, uint64_t left) {
     const uint64_t words = c->right_bytes / 4;
     if (c->r == 1) return left;
     if (c->home == PLAN_HOME_INSIDE) return MAX(words, left + words - words / c->r);
     return left + (c->pair_rows && c->r > 2 ? words / 2 : words);
+}
+
+uint64_t plan_in_cycles(const struct plan_candidate *c, uint64_t left, uint64_t message_words) {
+    return plan_phase_cycles(in_items(c, left), message_words) +
+           (c->passes - 1) * plan_phase_cycles(left, message_words);
 }
 
 static uint64_t left_items(const struct plan_candidate *c) {
@@ -93,12 +98,15 @@ static void set_memory(const struct plan_gemm *m, struct plan_candidate *c) {
     c->out_bytes = 2 * c->local_rows * c->local_columns;
     c->result_bytes = c->k > 1 ? align_up_u32(ceil_div_u32(c->out_bytes, c->owners), 32) : 0;
     c->received_bytes = c->result_bytes * (c->k - 1);
+    c->result_bytes *= c->passes;
+    const uint32_t kept = c->passes == 1 ? 0 : c->k > 1 ? c->result_bytes : c->passes * c->out_bytes;
     c->resident_bytes = c->home == PLAN_HOME_INSIDE
                             ? c->right_bytes
                             : align_up_u32(ceil_div_u32(c->right_bytes, c->r), 32);
     const uint32_t home = c->home == PLAN_HOME_APART ? c->resident_bytes : 0;
-    const uint32_t during = c->left_bytes + c->right_bytes + home + c->out_bytes;
-    const uint32_t after = c->resident_bytes + c->out_bytes + c->received_bytes + c->result_bytes;
+    const uint32_t during = c->left_bytes + c->right_bytes + home + c->out_bytes + kept;
+    const uint32_t after = (c->passes > 1 ? c->right_bytes + home : c->resident_bytes) +
+                           c->out_bytes + c->received_bytes + c->result_bytes;
     c->peak_bytes = MAX(during, after);
     const uint32_t held = c->home == PLAN_HOME_INSIDE ? c->right_bytes : 0;
     c->interleaved_bytes =
@@ -132,7 +140,7 @@ static uint64_t reduction_cycles(const struct plan_gemm *m, const struct plan_ca
 static uint64_t conversion_cycles(const struct plan_gemm *m, const struct plan_candidate *c) {
     if (m->format == PROGRAM_F16 || m->free_input) return 0;
     const uint32_t groups = c->local_inner / 32, columns = MIN(groups, c->c);
-    const uint32_t rows = ceil_div_u32(c->local_rows, MAX(c->c / columns, 1));
+    const uint32_t rows = ceil_div_u32(c->local_rows * c->passes, MAX(c->c / columns, 1));
     const uint32_t width = 32 * ceil_div_u32(groups, columns);
     const struct kernel_spec cast = {KERNEL_CAST_PANELS, {rows, width, 0}};
     return plan_phase_cycles((uint64_t)rows * width / 2, rows * 8) + kernel_cycles(&cast);
@@ -140,12 +148,13 @@ static uint64_t conversion_cycles(const struct plan_gemm *m, const struct plan_c
 
 static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
     c->product_cycles = product_bound(m, c);
-    const uint32_t owned = c->k > 1 ? c->result_bytes / 2 : c->out_bytes / 2;
+    const uint32_t owned = c->k > 1 ? c->result_bytes / c->passes / 2 : c->out_bytes / 2;
     c->partial_cycles = c->pointwise_cycles = 0;
     if (c->k > 1) {
         const bool residual = m->epilogue & PROGRAM_EPILOGUE_RESIDUAL;
-        const uint64_t bytes = c->received_bytes + (residual ? c->result_bytes : 0);
-        c->partial_cycles = plan_phase_cycles(bytes / 4, c->result_bytes / 4);
+        const uint32_t result = c->result_bytes / c->passes;
+        const uint64_t bytes = c->received_bytes + (residual ? result : 0);
+        c->partial_cycles = plan_phase_cycles(bytes / 4, result / 4);
     } else if (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL) {
         c->partial_cycles = plan_phase_cycles(c->out_bytes / 4, 64);
     }
@@ -155,11 +164,16 @@ static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
         c->pointwise_cycles = m->n_pointwise * kernel_cycles(&gelu);
     }
     c->convert_cycles = conversion_cycles(m, c);
-    uint64_t items = plan_in_items(c, m->free_input ? 0 : left_items(c));
-    if (m->swapped) /* the parameter is the left operand, what is computed the right one */
-        items = (c->c > 1 ? left_items(c) : 0) +
-                (m->free_input ? 0 : c->right_bytes / (c->pair_rows ? 8 : 4));
-    c->in_cycles = plan_phase_cycles(items, UINT32_MAX) + c->convert_cycles;
+    c->in_cycles = plan_in_cycles(c, m->free_input ? 0 : left_items(c), UINT32_MAX);
+    if (m->swapped) { /* the parameter is the left operand, what is computed the right one */
+        const uint64_t right = m->free_input ? 0 : c->right_bytes / (c->pair_rows ? 8 : 4);
+        c->in_cycles = plan_phase_cycles((c->c > 1 ? left_items(c) : 0) + right, UINT32_MAX);
+    }
+    c->in_cycles += c->convert_cycles;
+    c->product_cycles *= c->passes;
+    c->partial_cycles *= c->passes;
+    c->reduce_cycles *= c->passes;
+    c->pointwise_cycles *= c->passes;
     c->fixed_cycles =
         c->product_cycles + c->partial_cycles + c->reduce_cycles + c->pointwise_cycles;
 }
@@ -191,6 +205,39 @@ static bool fits(struct price *p, const struct plan_candidate *c) {
     return false;
 }
 
+/* Passes over the rows, for a swapped product and one that adds fewer rows than it has not offered. */
+static uint32_t most_passes(const struct plan_gemm *m, uint32_t r) {
+    if (m->swapped) return 1;
+    if (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL) {
+        uint32_t rows, columns;
+        plan_matrix(&m->g->values[m->residual].shape, &rows, &columns);
+        if (rows != m->rows) return 1;
+    }
+    return MIN(PLAN_MOST_PASSES, m->rows / r);
+}
+
+/* As few passes as memory allows, or those of the constraint. */
+static bool fewest_passes(struct price *p, struct plan_candidate *x) {
+    const struct plan_gemm *m = p->m;
+    const uint32_t most = most_passes(m, x->r);
+    const uint32_t forced =
+        m->constraint.passes ? m->constraint.passes : MIN(p->o->passes, most);
+    if (forced > most) return false;
+    for (x->passes = forced ? forced : 1; x->passes <= (forced ? forced : most); x->passes++) {
+        const uint32_t parts = x->passes * x->r;
+        x->local_rows = ceil_div_u32(m->rows, parts);
+        /* An owner has a window of at least one 32-byte row; a small block has fewer than k. */
+        const uint64_t rows32 = (uint64_t)(m->rows / parts) *
+                                (ceil_div_u32(m->columns, 16) / x->c) * m->batch;
+        x->owners = (uint32_t)MIN(rows32, x->k);
+        set_memory(m, x);
+        if ((m->swapped ? x->right_bytes : x->left_bytes) > p->left_limit) continue;
+        if (!x->interleaved) x->interleaved_bytes -= MIN(x->right_bytes, x->interleaved_bytes);
+        if (fits(p, x)) return true;
+    }
+    return false;
+}
+
 static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
     const struct plan_gemm *m = p->m;
     const uint32_t group = plan_group(m), inner_groups = ceil_div_u32(m->inner, group);
@@ -198,12 +245,8 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
     struct plan_candidate x = {.r = r,
                                .c = c,
                                .k = k,
-                               .local_rows = ceil_div_u32(m->rows, r),
                                .local_columns = 16 * ceil_div_u32(column_groups, c) * m->batch,
                                .local_inner = group * ceil_div_u32(inner_groups, k)};
-    /* An owner has a window of at least one 32-byte row; a small block has fewer than k owners. */
-    const uint64_t rows32 = (uint64_t)(m->rows / r) * (column_groups / c) * m->batch;
-    x.owners = (uint32_t)MIN(rows32, k);
     if (m->constraint.column_block && m->constraint.column_block != x.local_columns) return;
     for (uint32_t variant = 0; variant < 8; variant++) {
         const bool rows_fast = variant & 1;
@@ -215,10 +258,7 @@ static void consider(struct price *p, uint32_t r, uint32_t c, uint32_t k) {
         if (m->constraint.memory == PROGRAM_STANDARD && x.interleaved) continue;
         if (m->constraint.memory == PROGRAM_INTERLEAVED && !x.interleaved) continue;
         map_tiles(m, &x, rows_fast);
-        set_memory(m, &x);
-        if ((m->swapped ? x.right_bytes : x.left_bytes) > p->left_limit) continue;
-        if (!x.interleaved) x.interleaved_bytes -= MIN(x.right_bytes, x.interleaved_bytes);
-        if (!fits(p, &x)) continue;
+        if (!fewest_passes(p, &x)) continue;
         set_cycles(m, &x);
         g_array_append_val(p->found, x);
     }
@@ -247,7 +287,7 @@ static void keep_cheapest(struct price *p, uint32_t most) {
         struct plan_candidate x = found[i];
         const struct plan_candidate *last = set->n ? &set->candidates[set->n - 1] : NULL;
         if (set->n == most && by_cost(last, &x) <= 0) break;
-        const uint64_t exact = product_cycles(p, &x);
+        const uint64_t exact = x.passes * product_cycles(p, &x);
         x.fixed_cycles += exact - x.product_cycles;
         x.product_cycles = exact;
         if (set->n == most && by_cost(last, &x) <= 0) continue;
@@ -315,12 +355,13 @@ static uint64_t edge_messages(const struct plan_gemm *mf, const struct plan_cand
                               const struct plan_gemm *mt, const struct plan_candidate *to) {
     const uint32_t panels_from = from->local_columns / 16, panels = to->local_inner / 16;
     if (mt->format != PROGRAM_F16) return to->c; /* boxes on the readers, see conversion_cycles */
+    const uint32_t parts = from->r * from->passes;
     uint64_t n = 0;
     for (uint32_t panel = 0; panel < panels; panel++)
         for (uint32_t row = 0; row < to->local_rows;) {
-            const uint32_t part = program_part_of(mf->rows, 1, from->r, row);
-            const uint32_t start = program_part_start(mf->rows, 1, from->r, part);
-            const uint32_t end = program_part_start(mf->rows, 1, from->r, part + 1);
+            const uint32_t part = program_part_of(mf->rows, 1, parts, row);
+            const uint32_t start = program_part_start(mf->rows, 1, parts, part);
+            const uint32_t end = program_part_start(mf->rows, 1, parts, part + 1);
             const uint32_t stop = MIN(end, to->local_rows), height = end - start;
             const uint32_t rows32 = height * panels_from;
             const uint32_t first = panel % panels_from * height + row - start;
@@ -334,7 +375,6 @@ static uint64_t edge_messages(const struct plan_gemm *mf, const struct plan_cand
 
 uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidate *from,
                           const struct plan_gemm *mt, const struct plan_candidate *to) {
-    const uint64_t items = plan_in_items(to, left_items(to));
-    return plan_phase_cycles(items, to->left_bytes / 4 / edge_messages(mf, from, mt, to)) +
+    return plan_in_cycles(to, left_items(to), to->left_bytes / 4 / edge_messages(mf, from, mt, to)) +
            to->convert_cycles;
 }

@@ -72,7 +72,13 @@ struct program_layout {
     uint32_t window_rows, window_cols; /* 0, 0: linear; else their product is the window count */
     uint32_t base;
     uint32_t stride[PROGRAM_N_AXES];
+    uint32_t wrap; /* row part i lies where part i % wrap would (passes over the rows); 0 = no wrap */
 };
+/* What an index adds to the owner. */
+static inline uint32_t program_owner_step(const struct program_layout *l, uint32_t axis,
+                                          uint32_t index) {
+    return (axis == PROGRAM_ROWS && l->wrap ? index % l->wrap : index) * l->stride[axis];
+}
 
 enum program_role { PROGRAM_LOCAL, PROGRAM_INPUT, PROGRAM_PARAMETER, PROGRAM_OUTPUT };
 
@@ -95,6 +101,9 @@ struct program_value {
     /* The value's shards are windows of the storage of this value's shards on the same tiles
      * (homes that lie in the buffer into which the rest is gathered); PROGRAM_NONE otherwise. */
     uint32_t inside;
+    /* With parts > 0 they are that value's row parts from first_part on, whole, and a join makes the
+     * value of them. */
+    uint32_t first_part, parts;
 };
 
 /* Where the elements of a copy come from: each destination axis is split into outer and inner
@@ -134,7 +143,7 @@ enum program_epilogue { /* of a sum, applied in this order; BIAS and RESIDUAL ta
                         PROGRAM_EPILOGUE_RESIDUAL = 4,
 };
 
-enum { PROGRAM_MAX_INPUTS = 6 };
+enum { PROGRAM_MAX_INPUTS = 8 };
 struct program_op {
     uint8_t kind;          /* enum program_op_kind */
     uint8_t compute;       /* enum program_compute */
@@ -146,7 +155,6 @@ struct program_op {
     /* Product: left, right. Sum: partials, bias, residual as far as asked for. Copy: source and, at
      * will, a value of 32 equal elements on every tile that fills the destination's last column. */
     uint32_t n_inputs, inputs[PROGRAM_MAX_INPUTS];
-    uint32_t passes;        /* PRODUCT: over its rows; 1 = all at once */
     float real;             /* KERNEL: epsilon or scale */
     struct program_map map; /* COPY */
     struct program_view view; /* COPY, in place of the map: n > 0 */

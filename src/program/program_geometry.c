@@ -67,7 +67,7 @@ void program_shard_at(const struct program_value *v, uint32_t number, struct pro
     for (uint32_t i = PROGRAM_N_AXES; i-- > 0;) {
         ret->index[i] = number % l->count[i];
         number /= l->count[i];
-        ret->tile += ret->index[i] * l->stride[i];
+        ret->tile += program_owner_step(l, i, ret->index[i]);
     }
     const uint32_t n = l->count[PROGRAM_WINDOW], w = ret->index[PROGRAM_WINDOW];
     for (uint32_t a = 0; a < 3; a++) {

@@ -115,6 +115,10 @@ static bool read_options(struct parser *s, struct program_value *v) {
         } else if (accept(s, "sequence")) {
             if (!read_u32(s, &v->sequence) || !expect(s, "step") || !read_u64(s, &v->step_sequence))
                 return false;
+        } else if (accept(s, "part")) {
+            if (!read_u32(s, &v->first_part) || !read_u32(s, &v->parts)) return false;
+        } else if (accept(s, "wrap")) {
+            if (!read_u32(s, &v->layout.wrap)) return false;
         } else if (accept(s, "inside")) {
             g_ptr_array_add(s->inside, GUINT_TO_POINTER(s->p->n_values));
             g_ptr_array_add(s->inside, g_strdup(word(s)));
@@ -191,9 +195,7 @@ static bool read_provenance(struct parser *s, struct program_op *op) {
 static bool read_op_options(struct parser *s, struct program_op *op) {
     while (s->at < s->n) {
         uint32_t v;
-        if (accept(s, "passes")) {
-            if (!read_u32(s, &op->passes)) return false;
-        } else if (accept(s, "epilogue")) {
+        if (accept(s, "epilogue")) {
             if (!read_u32(s, &v)) return false;
             op->epilogue = (uint8_t)v;
         } else if (accept(s, "real")) {
@@ -213,10 +215,9 @@ static bool read_op_options(struct parser *s, struct program_op *op) {
 }
 
 static bool parse_op(struct parser *s, uint32_t repeat) {
-    struct program_op op = {.kind = PROGRAM_COMPUTE, .passes = 1, .map = program_map_identity()};
+    struct program_op op = {.kind = PROGRAM_COMPUTE, .map = program_map_identity()};
     if (accept(s, "copy")) op.kind = PROGRAM_COPY;
     else if (!read_word(s, PROGRAM_COMPUTE_TEXT, 4, &op.compute)) return false;
-    if (op.kind == PROGRAM_COPY) op.passes = 0;
     if (op.kind == PROGRAM_COMPUTE && op.compute == PROGRAM_KERNEL &&
         !read_word(s, PROGRAM_KERNEL_TEXT, PROGRAM_N_KERNELS, &op.kernel))
         return false;

@@ -5,10 +5,11 @@
  *   value x.left f16 amp_left any shape 1 729 1152 parts 1 4 4 grain 1 1 16 pad 1 1 16
  *     partials 1 windows 1 of 32 replicas 90 owners 0 strides 0 360 90 0 0 1
  *     [split ROWS COLS] [exponent E] [sequence N step S] [inside NAME]
+ *     [part FIRST PARTS] [wrap PARTS]
  *     [input|parameter|output NAME shape N D.. offset O steps B R C]
  *   copy y = x for OP why REASON [map INNER3 OUTER9 INNER9 OFFSET3 [low LOW TO3]]
  *     [view N EXTENT.. STEP.. OFFSET [cut DIGIT FROM END]] [more]
- *   product y = a, w for OP why REASON [passes P]
+ *   product y = a, w for OP why REASON
  *   kernel gelu y = x for OP why REASON [real R]
  *   sum y = x[, more] for OP why REASON [epilogue SET]
  *   cast y = x for OP why REASON
@@ -59,6 +60,8 @@ static void print_value(const struct program *p, const struct program_value *v, 
                                v->step_sequence);
     if (v->inside != PROGRAM_NONE)
         g_string_append_printf(out, " inside %s", p->values[v->inside].name);
+    if (v->parts) g_string_append_printf(out, " part %u %u", v->first_part, v->parts);
+    if (l->wrap) g_string_append_printf(out, " wrap %u", l->wrap);
     if (v->role != PROGRAM_LOCAL) print_tensor(PROGRAM_ROLE_TEXT[v->role], &v->tensor, out);
     g_string_append_c(out, '\n');
 }
@@ -99,7 +102,6 @@ static void print_op(const struct program *p, const struct program_op *op, const
         print_view(&op->view, out);
         if (op->more) g_string_append(out, " more");
     }
-    if (op->passes > 1) g_string_append_printf(out, " passes %u", op->passes);
     if (op->epilogue) g_string_append_printf(out, " epilogue %u", op->epilogue);
     if (op->real != 0) {
         char text[G_ASCII_DTOSTR_BUF_SIZE];

@@ -59,7 +59,8 @@ static bool check_layout(struct check *c, const struct program_value *v) {
     uint64_t last = l->base, shards = 1;
     for (uint32_t a = 0; a < PROGRAM_N_AXES; a++) {
         if (l->count[a] == 0) return bad_value(c, v, "a count is 0");
-        last += (uint64_t)(l->count[a] - 1) * l->stride[a];
+        const bool wraps = a == PROGRAM_ROWS && l->wrap && l->wrap < l->count[a];
+        last += program_owner_step(l, a, (wraps ? l->wrap : l->count[a]) - 1);
         shards *= l->count[a];
     }
     if (last >= c->p->n_tiles) return bad_value(c, v, "an owner is beyond the tiles");
@@ -90,6 +91,8 @@ static bool check_values(struct check *c) {
             ok = bad_value(c, v, "it has a role but no tensor");
         if (ok && v->inside != PROGRAM_NONE && v->inside >= c->p->n_values)
             ok = bad_value(c, v, "it lies inside a value that does not exist");
+        if (ok && v->parts && v->inside == PROGRAM_NONE)
+            ok = bad_value(c, v, "it is a part of no value");
         c->defined[i] = v->role == PROGRAM_INPUT || v->role == PROGRAM_PARAMETER;
     }
     g_hash_table_destroy(names);
@@ -102,7 +105,7 @@ static bool on_tile(const struct program_value *v, const uint32_t index[PROGRAM_
     uint32_t first = v->layout.base;
     for (uint32_t a = 0; a < PROGRAM_REPLICA; a++) {
         if (index[a] >= v->layout.count[a]) return false;
-        first += index[a] * v->layout.stride[a];
+        first += program_owner_step(&v->layout, a, index[a]);
     }
     const uint32_t n = v->layout.count[PROGRAM_REPLICA], s = v->layout.stride[PROGRAM_REPLICA];
     if (s == 0) return t == first;
@@ -288,6 +291,29 @@ static bool check_merge(struct check *c, const struct program_op *op,
     return true;
 }
 
+/* The inputs are the output's row parts, in order. */
+static bool check_join(struct check *c, const struct program_op *op,
+                       const struct program_value *o) {
+    uint32_t part = 0, rows = 0;
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const struct program_value *x = &c->p->values[op->inputs[i]];
+        struct program_layout want = o->layout;
+        want.count[PROGRAM_ROWS] = x->layout.count[PROGRAM_ROWS];
+        want.wrap = 0;
+        if (x->parts == 1) want.stride[PROGRAM_ROWS] = 0;
+        if (x->inside != op->output || x->parts != x->layout.count[PROGRAM_ROWS] ||
+            x->first_part != part || x->batch != o->batch || x->cols != o->cols ||
+            rows != program_part_start(o->rows, o->layout.grain[1], o->layout.count[1], part) ||
+            memcmp(&want, &x->layout, sizeof want) != 0)
+            return bad_op(c, op, "the inputs of a join are its output's row parts in order");
+        part += x->parts;
+        rows += x->rows;
+    }
+    if (part != o->layout.count[PROGRAM_ROWS] || rows != o->rows)
+        return bad_op(c, op, "the inputs of a join are all of its output");
+    return true;
+}
+
 static bool check_kernel(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
     if (op->kernel == PROGRAM_KERNEL_ONES) {
@@ -312,6 +338,7 @@ static bool check_kernel(struct check *c, const struct program_op *op) {
         if (op->n_inputs != 2 || !check_same_place(c, op, o, &c->p->values[op->inputs[1]]))
             return bad_op(c, op, "two inputs in the layout of the output");
     if (op->kernel == PROGRAM_KERNEL_MERGE) return check_merge(c, op, o);
+    if (op->kernel == PROGRAM_KERNEL_JOIN) return check_join(c, op, o);
     if (op->kernel == PROGRAM_KERNEL_KEEP &&
         (o->layout.order != PROGRAM_AMP_BATCHED || o->layout.format != PROGRAM_F16 ||
          o->layout.count[PROGRAM_COLS] != 1 || !(op->real >= 1 && op->real <= (float)o->cols)))

@@ -57,6 +57,13 @@ static void test_layers(void) {
     check("--workload siglip-vit-benchmark --vit-small --tiles 64 --vit-layers 2 --vit-batch 2", 0.01);
 }
 
+static void test_row_passes(void) {
+    check("--workload siglip-vit-benchmark --vit-small --tiles 64 --vit-layers 2 --row-passes 3 "
+          "--fuse-qkv --fp8-scale=-4 --diagnostic-atol 0.2 --diagnostic-rtol 0.05", 0.25);
+    check("--workload siglip-attention-benchmark --mlp-tokens 81 --attention-heads 4 --tiles 64 "
+          "--row-passes 2", 0.004);
+}
+
 static void test_unknown(void) {
     struct cli_said s =
         cli_run("e2e-test --workload attention-smoke --attention-strategy blocked");
@@ -70,6 +77,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/attention/smoke", test_smoke);
     g_test_add_func("/attention/strategies", test_strategies);
     g_test_add_func("/attention/layers", test_layers);
+    g_test_add_func("/attention/row_passes", test_row_passes);
     g_test_add_func("/attention/unknown", test_unknown);
     return g_test_run();
 }

@@ -173,7 +173,7 @@ static uint32_t random_constraints(const struct graph *g, uint32_t tiles,
         c.rows = 1 + roll(MIN(rows, tiles));
         c.columns = 1 + roll(MIN(groups, tiles / c.rows));
         c.inner = 1 + roll(MIN(inner, tiles / c.rows / c.columns));
-        if ((uint64_t)(rows / c.rows) * (groups / c.columns) < c.inner) c.inner = 1;
+        c.passes = roll(2) ? 0 : 1 + roll(MIN(8, rows / c.rows));
         ret[n++] = c;
     }
     return n;

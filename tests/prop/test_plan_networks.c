@@ -149,6 +149,7 @@ static void test_encoder_mlp(void) {
         o.n_tiles = TILES[roll(ARRAY_LEN(TILES))];
         o.inputs_once = roll(2);
         o.candidates = 1 + roll(24);
+        o.passes = roll(3) ? 0 : 2 + roll(3);
         o.fp8 = roll(2);
         o.fp8_exponent = -5;
         /* F8: a value near a rounding border moves by one step, and norms amplify it */
@@ -237,6 +238,7 @@ static void test_projected_attention(void) {
         o.attention_products = (uint8_t)roll(PLAN_N_PRODUCTS);
         o.attention_qk_fp8 = roll(4) == 0;
         o.attention_pv_fp8 = roll(4) == 0;
+        o.passes = roll(3) ? 0 : 2 + roll(3);
         const bool f8 = o.attention_qk_fp8 || o.attention_pv_fp8;
         check(g, &o, f8 ? (struct limits){0.25f, 0.05f} : (struct limits){0.02f, 0.02f});
         graph_free(g);
