@@ -90,7 +90,8 @@ static uint64_t cheapest_grid(struct batched *a, uint32_t each, uint64_t least, 
     return best;
 }
 
-/* The cheapest grid; one on at least half of the useful tiles if it is nearly as cheap. */
+/* The cheapest grid; one on at least half of the tiles, if the work is enough for them and it is nearly
+ * as cheap. */
 static bool choose_grid(struct batched *a) {
     const struct build_product *x = a->x;
     a->n = MIN(x->batch, a->b->p->n_tiles);
@@ -99,7 +100,8 @@ static bool choose_grid(struct batched *a) {
     uint32_t any[3], wide[3];
     const uint64_t best = cheapest_grid(a, each, 1, any);
     if (best == UINT64_MAX) return false;
-    const uint64_t many = cheapest_grid(a, each, (MIN(each, useful) + 1) / 2, wide);
+    const uint64_t half = ceil_div_u32(ceil_div_u32(a->b->p->n_tiles, 2), a->n);
+    const uint64_t many = cheapest_grid(a, each, MIN(MIN(each, useful), half), wide);
     const uint32_t *grid = many != UINT64_MAX && many * 10 <= best * 11 ? wide : any;
     a->r = grid[0];
     a->c = grid[1];
