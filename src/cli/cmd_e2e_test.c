@@ -316,6 +316,7 @@ static void print_json(const struct e2e *e) {
                            e->counters.exchange_cycles);
     json_double("max_abs_error", true, e->device.max_abs_error, s);
     json_double("cosine", true, num_report_cosine(&e->device), s);
+    json_double("rms_error", true, num_report_rms(&e->device), s);
     json_double("max_abs_error_fp32", e->have_full, e->full.max_abs_error, s);
     json_double("cosine_fp32", e->have_full, num_report_cosine(&e->full), s);
     g_string_append_printf(s, ",\"worst_index\":%" G_GUINT64_FORMAT ",\"values_checked\":%"
