@@ -1,6 +1,6 @@
 # Verbs over Meson and Ninja. `make help` lists them.
 BUILD ?= build
-CHECK_SUITES = unit prop device kernel model robust
+CHECK_SUITES = unit prop device kernel model robust browser
 
 .PHONY: all run check check-long lint format asan bench install clean help setup tests-build
 all: $(BUILD)/build.ninja  ## build ipu-stack into build/

@@ -56,7 +56,10 @@ static void take_steps(struct profile *p, const struct package *from) {
         p->steps[i] = (struct profile_step){
             .kind = s->kind == TG_EXCHANGE ? PROFILE_EXCHANGE : PROFILE_COMPUTE,
             .operation = s->operation, .reason = s->reason, .horizon = s->horizon,
-            .package_step = i, .words = s->words};
+            .package_step = i, .transfers = s->transfers, .messages = s->messages,
+            .endpoint_bound = s->endpoint_bound, .bound = s->bound,
+            .row_bytes_max = s->row_bytes_max, .row_bytes_tile = s->row_bytes_tile,
+            .words = s->words};
     }
 }
 

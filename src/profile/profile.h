@@ -13,7 +13,7 @@
 
 #include "runtime/runtime.h"
 
-enum { PROFILE_SCHEMA = 1, PROFILE_APPLICATION_ID = 0x69707570 /* "ipup" */ };
+enum { PROFILE_SCHEMA = 2, PROFILE_APPLICATION_ID = 0x69707570 /* "ipup" */ };
 
 enum profile_kind { PROFILE_EXCHANGE, PROFILE_COMPUTE, PROFILE_N_KINDS };
 enum profile_source { PROFILE_FROM_MODEL, PROFILE_FROM_SAMPLES };
@@ -23,6 +23,8 @@ struct profile_step {
     uint32_t operation, reason; /* names */
     uint32_t horizon;
     uint32_t package_step;
+    uint32_t transfers, messages, endpoint_bound, bound; /* EXCHANGE: as in struct package_step */
+    uint32_t row_bytes_max, row_bytes_tile;
     uint64_t words;
 };
 struct profile_interval {

@@ -2,7 +2,8 @@
  *
  *   meta(key, value)                 workload, plan, device, source, clock, cycles, tiles
  *   name(id, text)                   operations, reasons, kernels
- *   step(id, kind, operation, reason, horizon, package_step, words)   kind: 0 exchange, 1 compute
+ *   step(id, kind, operation, reason, horizon, package_step, transfers, messages, endpoint_bound,
+ *        bound, row_bytes_max, row_bytes_tile, words)          kind: 0 exchange, 1 compute
  *   arrays  first, intervals, phases (the structs of profile.h, little-endian) */
 #include "base/container.h"
 #include "profile/profile.h"
@@ -20,6 +21,8 @@ static const char schema[] =
     "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL);"
     "CREATE TABLE step(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, operation INTEGER NOT NULL,"
     " reason INTEGER NOT NULL, horizon INTEGER NOT NULL, package_step INTEGER NOT NULL,"
+    " transfers INTEGER NOT NULL, messages INTEGER NOT NULL, endpoint_bound INTEGER NOT NULL,"
+    " bound INTEGER NOT NULL, row_bytes_max INTEGER NOT NULL, row_bytes_tile INTEGER NOT NULL,"
     " words INTEGER NOT NULL);";
 
 enum field_type { FIELD_TEXT, FIELD_U32, FIELD_U64 };
@@ -64,9 +67,11 @@ bool profile_write(struct profile *p, const char *path, GError **error) {
         container_exec(c, "INSERT INTO name VALUES(?,?)", "is", (int64_t)i, p->names[i]);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct profile_step *s = &p->steps[i];
-        container_exec(c, "INSERT INTO step VALUES(?,?,?,?,?,?,?)", "iiiiiii", (int64_t)i,
-                       (int64_t)s->kind, (int64_t)s->operation, (int64_t)s->reason,
-                       (int64_t)s->horizon, (int64_t)s->package_step, (int64_t)s->words);
+        container_exec(c, "INSERT INTO step VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", "iiiiiiiiiiiii",
+                       (int64_t)i, (int64_t)s->kind, (int64_t)s->operation, (int64_t)s->reason,
+                       (int64_t)s->horizon, (int64_t)s->package_step, (int64_t)s->transfers,
+                       (int64_t)s->messages, (int64_t)s->endpoint_bound, (int64_t)s->bound,
+                       (int64_t)s->row_bytes_max, (int64_t)s->row_bytes_tile, (int64_t)s->words);
     }
     container_array_put(c, "first", p->first, 4 * ((uint64_t)p->n_tiles + 1));
     container_array_put(c, "intervals", p->intervals,
@@ -130,21 +135,28 @@ static bool read_names(struct container *c, struct profile *p, GError **error) {
 static bool read_steps(struct container *c, struct profile *p, GError **error) {
     p->steps = arena_new_array(p->arena, struct profile_step, p->n_steps);
     sqlite3_stmt *s = container_query(
-        c, "SELECT id, kind, operation, reason, horizon, package_step, words FROM step ORDER BY id",
+        c,
+        "SELECT id, kind, operation, reason, horizon, package_step, transfers, messages,"
+        " endpoint_bound, bound, row_bytes_max, row_bytes_tile, words FROM step ORDER BY id",
         error);
     if (s == NULL) return false;
     uint32_t n = 0;
     while (n < p->n_steps && container_step(c, s, error) && sqlite3_column_int64(s, 0) == n) {
-        int64_t v[6];
+        enum { WORDS = 11 };
+        int64_t v[WORDS + 1];
         bool ok = true;
-        for (int i = 0; i < 6; i++) {
+        for (int i = 0; i <= WORDS; i++) {
             v[i] = sqlite3_column_int64(s, i + 1);
-            ok = ok && v[i] >= 0 && (i == 5 || v[i] <= UINT32_MAX);
+            ok = ok && v[i] >= 0 && (i == WORDS || v[i] <= UINT32_MAX);
         }
         if (!ok || v[0] >= PROFILE_N_KINDS || v[1] >= p->n_names || v[2] >= p->n_names) break;
         p->steps[n++] = (struct profile_step){
             .kind = (uint32_t)v[0], .operation = (uint32_t)v[1], .reason = (uint32_t)v[2],
-            .horizon = (uint32_t)v[3], .package_step = (uint32_t)v[4], .words = (uint64_t)v[5]};
+            .horizon = (uint32_t)v[3], .package_step = (uint32_t)v[4],
+            .transfers = (uint32_t)v[5], .messages = (uint32_t)v[6],
+            .endpoint_bound = (uint32_t)v[7], .bound = (uint32_t)v[8],
+            .row_bytes_max = (uint32_t)v[9], .row_bytes_tile = (uint32_t)v[10],
+            .words = (uint64_t)v[WORDS]};
     }
     sqlite3_finalize(s);
     return n == p->n_steps || bad(c, "its steps", error);

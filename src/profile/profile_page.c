@@ -79,6 +79,16 @@ static void put_kernels(const struct profile *p, GString *out) {
     g_free(used);
 }
 
+/* kind, operation, reason, horizon; of an exchange also transfers, endpoint bound, bound, row bytes
+ * and the tile that has them. */
+static void put_step(const struct profile_step *s, const char *comma, GString *out) {
+    g_string_append_printf(out, "%s[%u,%u,%u,%u", comma, s->kind, s->operation, s->reason, s->horizon);
+    if (s->kind == PROFILE_EXCHANGE)
+        g_string_append_printf(out, ",%u,%u,%u,%u,%u", s->transfers, s->endpoint_bound, s->bound,
+                               s->row_bytes_max, s->row_bytes_tile);
+    g_string_append_c(out, ']');
+}
+
 static char *meta_json(const struct profile *p) {
     GString *out = g_string_new("{\"workload\":");
     json_string(p->workload, out);
@@ -102,8 +112,7 @@ static char *meta_json(const struct profile *p) {
     put_kernels(p, out);
     g_string_append(out, "],\"steps\":[");
     for (uint32_t i = 0; i < p->n_steps; i++)
-        g_string_append_printf(out, "%s[%u,%u,%u,%u]", i != 0 ? "," : "", p->steps[i].kind,
-                               p->steps[i].operation, p->steps[i].reason, p->steps[i].horizon);
+        put_step(&p->steps[i], i != 0 ? "," : "", out);
     g_string_append(out, "],\"phases\":[");
     for (uint32_t i = 0; i < p->n_phases; i++) {
         const struct profile_phase *f = &p->phases[i];

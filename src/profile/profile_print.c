@@ -64,8 +64,9 @@ void profile_print(const struct profile *p, GString *out) {
         if (sum[i].kernel != TG_NONE)
             g_string_append_printf(out, ", %s", p->names[sum[i].kernel]);
         if (s->kind == PROFILE_EXCHANGE)
-            g_string_append_printf(out, ", horizon %u, arrival spread %" G_GUINT64_FORMAT,
-                                   s->horizon, sum[i].wait);
+            g_string_append_printf(out, ", horizon %u (bound %u), %u transfers, rows %u B, arrival "
+                                   "spread %" G_GUINT64_FORMAT,
+                                   s->horizon, s->bound, s->transfers, s->row_bytes_max, sum[i].wait);
         g_string_append_c(out, '\n');
     }
     g_free(sum);
@@ -93,10 +94,13 @@ static void json_steps(const struct profile *p, GString *out) {
         g_string_append_printf(out,
                                ",\"start\":%u,\"end\":%u,\"tiles\":%u,\"work_cycles\":%"
                                G_GUINT64_FORMAT ",\"longest\":%" G_GUINT64_FORMAT
-                               ",\"horizon\":%u,\"words\":%" G_GUINT64_FORMAT
+                               ",\"horizon\":%u,\"transfers\":%u,\"messages\":%u"
+                               ",\"endpoint_bound\":%u,\"bound\":%u,\"row_bytes_max\":%u"
+                               ",\"row_bytes_tile\":%u,\"words\":%" G_GUINT64_FORMAT
                                ",\"arrival_spread\":%" G_GUINT64_FORMAT "}",
                                sum[i].start, sum[i].end, sum[i].tiles, sum[i].cycles, sum[i].max,
-                               s->horizon, s->words, sum[i].wait);
+                               s->horizon, s->transfers, s->messages, s->endpoint_bound, s->bound,
+                               s->row_bytes_max, s->row_bytes_tile, s->words, sum[i].wait);
         comma = ",";
     }
     g_free(sum);
