@@ -5,7 +5,7 @@
 //            one row. add_f16_each, mul_f16_each: R rows of n quads, right has R halves.
 // Arguments  m2 = out (may be left or right of equal size), m3 = left, m4 = right, m5 = n,
 //            _rows, _each: m6 = R
-// Shapes     n >= 1 quads (4 halves); all 8-byte aligned, any region
+// Shapes     n >= 1 quads (4 halves); all 8-byte aligned (right of _each: 2), any region
 // Split      quads of a row round robin: w, w + 6, ...; all workers visit every row; _each: rows w, w + 6, ...
 // Access tail none. Contexts: all six workers.
 // Slots      3 per quad:

@@ -3,7 +3,7 @@
 // Entries    gelu_f16: tanh form, halves; gelu_erf_f16: erf form, halves; gelu_tanh_f32, gelu_erf_f32: the
 //            same forms in F32 (halves in and out)
 // Arguments  m2 = out (may be in), m3 = in, m4 = elements / 2
-// Shapes     an even number of halves; both 8-byte aligned, any region
+// Shapes     an even number of halves; both 8-byte (F32 forms: 4-byte) aligned, any region
 // Split      quads round robin: w, w + 6, ...; a last pair goes to the worker whose turn it is
 // Access tail none: the load ahead is held at the worker's last quad. Contexts: all six workers.
 // Slots      halves: 9 per quad (two quads in flight; the result of MIX comes one pass later):

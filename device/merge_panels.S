@@ -11,7 +11,7 @@
 //            last: m2 = out, m3 = state, m4 = values, m5 = statistics, m6 = R, m7 = G, max: m8 = scale,
 //            m9 = column of the sum
 // Shapes     R >= 1; G panels of 16 columns; state [R][4 + 16 G] of floats; out as v
-// Alignment  8 bytes each, any region; out is none of the inputs. Access tail: none
+// Alignment  8 bytes each (statistics 4, values of next and last 4), any region; out is none of the inputs. Access tail: none
 // Scratch    32 bytes at the worker base. Contexts: all six workers
 // Split      rows w, w + 6, ...
 // Slots      first: 12 per panel. next: 24 per panel, 3 per pair:
@@ -82,7 +82,7 @@ merge_panels_\name\()_worker:
 // a2 = M, a0 = b, a5 = a, a3 = sum of the state, a4 = sum of the block; m7, m8 set.
 .macro MERGE_WEIGHTS o, max
     .if \max
-    { ldb16 $a0, $m3, $m15, 0 ; fnop }
+    { ld32 $a0, $m3, $m15, 0 ; fnop }
     { ldb16 $a5, ARG(10 + 2 * \o) ; f16tof32 $a0, $a0 }
     { ld32 $a1, $m2, $m15, 0 ; f16tof32 $a5, $a5 }
     { nop ; f32mul $a0, $a0, $a5 }
@@ -124,7 +124,7 @@ merge_panels_\name\()_worker:
     shr $m5, $m5, 1
 merge_panels_\name\()_row:
     .if \max
-    { ldb16 $a0, $m3, $m15, 0 ; fnop }
+    { ld32 $a0, $m3, $m15, 0 ; fnop }
     { ldb16 $a5, ARG(10) ; f16tof32 $a0, $a0 }
     { add $m9, $m2, 8 ; f16tof32 $a5, $a5 }
     { nop ; f32mul $a6, $a0, $a5 }

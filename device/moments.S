@@ -15,8 +15,9 @@
 //            0: row-major; S segments of a row (1, 2, 3 or 6), T = 6 / S
 // Shapes     moments: S divides G. apply: moments [parts][R] of (mean, variance), parts >= 1;
 //            segments only divide the work, G >= S
-// Alignment  moments: in, left, right, sum 16 bytes, in the interleaved region (128-bit loads), out 8 bytes, sum
-//            may be left or right; apply: all 8 bytes, any region; out may be in
+// Alignment  moments: in, left, right, sum 16 bytes, in the interleaved region (128-bit loads), out 4 bytes, sum
+//            may be left or right; apply: all 8 bytes (moments 4, in
+//            of apply_moments 4), any region; out may be in
 // Scratch    16 bytes at the worker base. Access tail none
 // Split      worker w takes segment w mod S of rows w / S, w / S + T, ...
 // Slots      moments: 8 G / S + 34 per row, with the addition 16 G / S + 41; apply: 28 G / S + 8 parts + 35 per

@@ -10,7 +10,7 @@
 //            sums: m2 = out, m3 = in, m4 = statistics, F32 [2][R], m5 = R, m6 = C / 16 or C / 32, m7 as above;
 //            parts: statistics [P][2][R], then P - 1 and the byte offset of the own part behind these
 // Shapes     in: A16 panels [C / 16][R][16] of halves; the divisors are positive
-// Alignment  8 bytes each, any region; out may be in with F16 out. Access tail: none
+// Alignment  8 bytes each (statistics 4), any region; out may be in with F16 out. Access tail: none
 // Split      rows w, w + 6, ...   Contexts: all six workers
 // Slots      F16: 8 per panel (ld64 ; mix and st64 per quad), F8: 16 per pair of panels (two of the
 //            first, conversion and st64 per two quads)

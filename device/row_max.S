@@ -5,7 +5,7 @@
 //            causal: m5 = valid keys, m6 = offset + 8192
 // Shapes     in: A16 panels [keys / 16][R][16] of halves; out: R words, the maximum in both halves.
 //            Keys behind the valid ones are not looked at; a row without keys gives -65504
-// Alignment  8 bytes each, any region. Access tail: none
+// Alignment  8 bytes (out 4), any region. Access tail: none
 // Split      rows w, w + 6, ...   Contexts: all six workers
 // Slots      4 per panel (ld64 next ; max), 14 per row, 22 more with a ragged panel, 11 more with causal
 // Numerics   exact; starts at -65504; a number wins over NaN, +0 over -0 (isa 3.7).

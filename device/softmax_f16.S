@@ -8,7 +8,7 @@
 //            m8 = -scale (half bits); causal: m6 = valid keys << 8 | panels, m7 = offset + 1 + 8192
 // Shapes     scores, out: A16 panels [keys / 16][R][16] of halves; masked keys come out as 0. The scores
 //            of a row spread by less than 65504
-// Alignment  8 bytes each, any region. Access tail: none. Contexts: all six workers
+// Alignment  8 bytes each (statistics 4), any region. Access tail: none. Contexts: all six workers
 // Split      rows w, w + 6, ... (causal: each with min(valid, row + offset + 1) keys, none where
 //            that is negative: -65504 * scale and a sum of 0); split: full panels floor(w F / 6) .. floor((w + 1) F / 6), the rest of
 //            the row by worker 5

@@ -1,6 +1,7 @@
 /* ipu-stack kernel-check: every kernel over a sweep of shapes, data and placements against its
  * twin. */
 #include "cli/cli.h"
+#include "cli/kernel_rules.h"
 #include "cli/kernel_run.h"
 
 #include <inttypes.h>
@@ -159,10 +160,42 @@ static bool check_kernel(uint32_t kernel, bool verbose, bool json, const char *c
     return pass;
 }
 
+static uint64_t check_work(const struct kernel_spec *spec) {
+    struct kernel_needs needs;
+    return kernel_describe(spec, &needs, NULL) ? needs.cycles : 0;
+}
+
+/* Every rule of every shape of the sweep at the binding; those of the first, the last and the longest
+ * shape on the model, too. */
+static bool check_rules(uint32_t kernel, bool verbose, bool json, const char *comma) {
+    struct kernel_rules_result r = {0};
+    size_t first = ARRAY_LEN(sweep), last = 0, longest = 0;
+    for (size_t i = 0; i < ARRAY_LEN(sweep); i++)
+        if (sweep[i].kernel == kernel) {
+            if (first == ARRAY_LEN(sweep)) first = longest = i;
+            if (check_work(&sweep[i]) > check_work(&sweep[longest])) longest = i;
+            last = i;
+        }
+    for (size_t i = first; i <= last; i++)
+        if (sweep[i].kernel == kernel)
+            kernel_rules_check(&sweep[i], i == first || i == last || i == longest, verbose, &r);
+    const bool pass = r.forced > 0 && r.unrefused + r.unnoticed == 0 &&
+                      (r.shared == 0 || r.shared_faulted > 0);
+    printf(json ? "%s{\"kernel\":\"%s\",\"broken_calls\":%u,\"not_refused\":%u,\"forced\":%u,"
+                  "\"faulted\":%u,\"other_results\":%u,\"harmless\":%u,\"unnoticed\":%u,\"pass\":%s}"
+                : "%s%-18s %4u broken calls, %u not refused; %u forced: %u faulted, %u with other "
+                  "results, %u harmless, %u unnoticed: %s\n",
+           json ? comma : "", kernel_name(kernel), r.refused, r.unrefused, r.forced, r.faulted,
+           r.wrong, r.harmless, r.unnoticed, json ? (pass ? "true" : "false") : (pass ? "pass" : "FAIL"));
+    return pass;
+}
+
 int cmd_kernel_check(int argc, char **argv) {
-    gboolean json = false, verbose = false;
+    gboolean json = false, verbose = false, rules = false;
     const GOptionEntry entries[] = {
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "A JSON array", NULL},
+        {"rules", 0, 0, G_OPTION_ARG_NONE, &rules,
+         "Break every rule of every contract instead: the binding refuses, the model faults", NULL},
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what failed", NULL},
         {0}};
     bool done;
@@ -185,7 +218,8 @@ int cmd_kernel_check(int argc, char **argv) {
     if (json) putchar('[');
     for (uint32_t k = 0; k < N_KERNELS; k++) {
         if (only != N_KERNELS && k != only) continue;
-        pass &= check_kernel(k, verbose, json, comma);
+        pass &= rules ? check_rules(k, verbose, json, comma)
+                      : check_kernel(k, verbose, json, comma);
         comma = ",\n";
     }
     if (json) puts("]");

@@ -113,8 +113,22 @@ static float run_value(const struct kernel_run_options *o, uint32_t operand, uin
     }
 }
 
+/* Bytes of operand i inside SRAM: fewer than its own only where a call is forced. */
+static uint32_t run_bytes(const struct kernel_run *run, uint32_t i) {
+    const uint32_t space = TARGET_SRAM_END - MIN(run->address[i], (uint32_t)TARGET_SRAM_END);
+    return MIN(run->needs.operand[i].bytes, space);
+}
+
+static bool run_is_clipped(const struct kernel_run *run) {
+    for (uint32_t i = 0; i < run->needs.n_operands; i++)
+        if (run_bytes(run, i) < run->needs.operand[i].bytes) return true;
+    return false;
+}
+
 static void run_fill(struct kernel_run *run, uint32_t i) {
-    const struct kernel_operand *o = &run->needs.operand[i];
+    struct kernel_operand clipped = run->needs.operand[i], *const o = &clipped;
+    clipped.bytes = run_bytes(run, i);
+    if (clipped.bytes == 0) return;
     const struct kernel_run_options *opt = &run->options;
     uint8_t *bytes = sram_at(run->sram, 0, run->address[i]);
     const enum kernel_format format = (enum kernel_format)o->format;
@@ -209,13 +223,14 @@ static void run_prepare(struct kernel_run *run) {
         const struct kernel_operand *o = &run->needs.operand[i];
         if (o->access & KERNEL_READ) run_fill(run, i);
     }
-    run_adjust(run);
+    if (!run_is_clipped(run)) run_adjust(run);
     run_clear_padding(run);
     for (uint32_t i = 0; i < run->needs.n_operands; i++) {
         const struct kernel_operand *o = &run->needs.operand[i];
-        if (!(o->access & KERNEL_READ) && !run_aliases_input(run, i))
-            memset(sram_at(run->sram, 0, run->address[i]), 0xa5, o->bytes); /* unwritten */
-        if (o->tail_bytes) tile_tail_add(&run->tile, run->address[i] + o->bytes, o->tail_bytes);
+        const uint32_t bytes = run_bytes(run, i);
+        if (!(o->access & KERNEL_READ) && !run_aliases_input(run, i) && bytes > 0)
+            memset(sram_at(run->sram, 0, run->address[i]), 0xa5, bytes); /* unwritten */
+        if (o->tail_bytes && bytes == o->bytes) tile_tail_add(&run->tile, run->address[i] + o->bytes, o->tail_bytes);
     }
     run->before = g_memdup2(sram_at(run->sram, 0, TARGET_SRAM_BASE), SRAM_BYTES);
 }
@@ -223,10 +238,13 @@ static void run_prepare(struct kernel_run *run) {
 static void run_expect(struct kernel_run *run) {
     num_kernel_twin *twin = run_twin_of(run->spec.kernel);
     if (!twin) return;
+    /* Forced onto other operands, indices are anything. */
+    if (run->options.force && run->spec.kernel == KERNEL_GATHER_ROWS) return;
     void *op[KERNEL_MAX_OPERANDS] = {0};
     for (uint32_t i = 0; i < run->needs.n_operands; i++) {
-        run->expected[i] =
-            g_memdup2(sram_at(run->sram, 0, run->address[i]), MAX(run->needs.operand[i].bytes, 1));
+        const uint32_t bytes = run_bytes(run, i);
+        run->expected[i] = g_malloc0(MAX(run->needs.operand[i].bytes, 1));
+        if (bytes > 0) memcpy(run->expected[i], sram_at(run->sram, 0, run->address[i]), bytes);
         op[i] = run->expected[i];
     }
     twin(run->spec.p, op);
@@ -398,7 +416,9 @@ struct kernel_run *kernel_run_new(const struct kernel_spec *spec,
     run->spec = *spec;
     run->options = *options;
     run->config =
-        (struct tile_config){.standalone = true, .exp_slots = (uint8_t)options->exp_slots};
+        (struct tile_config){.standalone = true,
+                                       .exp_slots = (uint8_t)options->exp_slots,
+                                       .races = options->races};
     run->sram = sram_new(1);
     tile_init(&run->tile, &run->config, run->sram, 0);
     tile_reset(&run->tile);
@@ -428,10 +448,11 @@ void kernel_run_free(struct kernel_run *run) {
 
 uint32_t kernel_run_wrong(const struct kernel_run *run, uint32_t operand, uint32_t *ret_first) {
     const struct kernel_operand *o = &run->needs.operand[operand];
-    if (!(o->access & KERNEL_WRITE) || !run->expected[operand]) return 0;
+    const uint32_t bytes = run_bytes(run, operand);
+    if (!(o->access & KERNEL_WRITE) || !run->expected[operand] || bytes == 0) return 0;
     const uint8_t *got = sram_at(run->sram, 0, run->address[operand]);
     uint32_t wrong = 0;
-    for (uint32_t b = 0; b < o->bytes; b++) {
+    for (uint32_t b = 0; b < bytes; b++) {
         if (got[b] == run->expected[operand][b]) continue;
         if (wrong++ == 0) *ret_first = b;
     }

@@ -38,6 +38,7 @@ struct kernel_run_options {
     uint32_t n_addresses; /* operands stand here instead, in order */
     uint32_t address[KERNEL_MAX_OPERANDS];
     bool force; /* the binding is not asked about them */
+    bool races; /* with the race detector */
 };
 
 struct kernel_run {

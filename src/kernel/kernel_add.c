@@ -16,7 +16,7 @@ static bool add_describe(const struct kernel_spec *spec, struct kernel_needs *re
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     const uint64_t right[] = {n, spec->p[1], spec->p[0]};
-    kernel_operand_add(ret, 2 * right[spec->p[2]], 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * right[spec->p[2]], spec->p[2] == EACH ? 2 : 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     ret->alias[0] = 1 << 1;
     if (!spec->p[2]) ret->alias[0] |= 1 << 2;
     ret->useful_work = n / 4;

@@ -32,7 +32,7 @@ static bool max_describe(const struct kernel_spec *spec, struct kernel_needs *re
     if (!kernel_check_param(spec, 2, 1, spec->p[1], 1, error)) return false;
     if (!causal_check(spec, 3, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
-    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 4, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        KERNEL_F16_PAIR);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     ret->useful_work = (uint64_t)spec->p[0] * spec->p[2] / 4;
@@ -96,7 +96,7 @@ static bool exp_describe(const struct kernel_spec *spec, struct kernel_needs *re
     kernel_operand_add(ret, f8 ? n : 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        f8 ? KERNEL_F8 : KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+    kernel_operand_add(ret, 4 * (uint64_t)spec->p[0], 4, KERNEL_READ, KERNEL_MEMORY_ANY,
                        KERNEL_F16_PAIR);
     if (!f8) ret->alias[0] = 1 << 1;
     ret->useful_work = 4 * (uint64_t)spec->p[0] * spec->p[2];
@@ -177,7 +177,7 @@ static bool normalise_describe(const struct kernel_spec *spec, struct kernel_nee
                        f8 ? KERNEL_F8 : KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     if (p[5])
-        kernel_operand_add(ret, 8 * (uint64_t)p[0] * MAX(p[6], 1), 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+        kernel_operand_add(ret, 8 * (uint64_t)p[0] * MAX(p[6], 1), 4, KERNEL_READ, KERNEL_MEMORY_ANY,
                            KERNEL_F32);
     if (!f8) ret->alias[0] = 1 << 1;
     ret->useful_work = n / 4;
@@ -253,7 +253,7 @@ static bool softmax_describe(const struct kernel_spec *spec, struct kernel_needs
         return kernel_refuse(spec, 4, "offset", "-4096..4096", error);
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0], 4, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        KERNEL_F32);
     kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
     ret->alias[0] = 1 << 2;

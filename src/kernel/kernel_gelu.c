@@ -20,9 +20,10 @@ static bool gelu_describe(const struct kernel_spec *spec, struct kernel_needs *r
                           GError **error) {
     if (!kernel_check_param(spec, 0, 2, 1 << 18, 2, error)) return false;
     if (!kernel_check_param(spec, 1, 0, GELU_N_FORMS - 1, 1, error)) return false;
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+    const uint32_t align = gelu_pair_slots[spec->p[1]] ? 4 : 8;
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], align, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        KERNEL_F16);
-    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+    kernel_operand_add(ret, 2 * (uint64_t)spec->p[0], align, KERNEL_READ, KERNEL_MEMORY_ANY,
                        KERNEL_F16);
     ret->alias[0] = 1 << 1;
     ret->useful_work = 3 * (uint64_t)spec->p[0]; /* 12 instructions per 4 values */

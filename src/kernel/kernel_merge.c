@@ -35,8 +35,8 @@ static bool merge_describe(const struct kernel_spec *spec, struct kernel_needs *
                        : p[FIRST] ? KERNEL_WRITE
                                   : KERNEL_READ_WRITE,
                        KERNEL_MEMORY_ANY, KERNEL_F32);
-    kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, (p[MAXIMA] ? 4 : 8) * (uint64_t)p[ROWS], 8, KERNEL_READ,
+    kernel_operand_add(ret, 2 * n, p[FIRST] ? 8 : 4, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, (p[MAXIMA] ? 4 : 8) * (uint64_t)p[ROWS], 4, KERNEL_READ,
                        KERNEL_MEMORY_ANY, p[MAXIMA] ? KERNEL_F16_PAIR : KERNEL_F32);
     ret->useful_work = p[FIRST] ? n / 2 : 3 * n / 2;
     return true;

@@ -130,7 +130,7 @@ static bool moments_describe(const struct kernel_spec *spec, struct kernel_needs
     if (!moments_check_segments(spec, error)) return false;
     const uint32_t segments = spec->p[3];
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
-    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * segments, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY,
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * segments, 4, KERNEL_WRITE, KERNEL_MEMORY_ANY,
                        KERNEL_F32);
     kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
     ret->useful_work = n / 2;
@@ -171,7 +171,7 @@ static bool add_moments_describe(const struct kernel_spec *spec, struct kernel_n
     if (!moments_check_segments(spec, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 2 * n, 16, KERNEL_WRITE, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
-    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * spec->p[3], 8, KERNEL_WRITE,
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * spec->p[3], 4, KERNEL_WRITE,
                        KERNEL_MEMORY_ANY, KERNEL_F32);
     kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
     kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
@@ -200,8 +200,8 @@ static bool apply_describe(const struct kernel_spec *spec, struct kernel_needs *
     if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
     const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
     kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, 2 * n, 8, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
-    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * spec->p[3], 8, KERNEL_READ,
+    kernel_operand_add(ret, 2 * n, spec->p[4] ? 8 : 4, KERNEL_READ, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 8 * (uint64_t)spec->p[0] * spec->p[3], 4, KERNEL_READ,
                        KERNEL_MEMORY_ANY, KERNEL_F32);
     for (uint32_t i = spec->p[4]; i < 2; i++) /* gamma and, but for RMS, beta */
         kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,

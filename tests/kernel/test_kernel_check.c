@@ -24,6 +24,18 @@ static void test_sweep(gconstpointer data) {
     g_assert_nonnull(strstr(out, "\"pass\":true"));
 }
 
+/* Every rule of every kernel: refused by name; forced, the call does not pass. */
+static void test_rules(void) {
+    int status;
+    g_autofree char *out = run("kernel-check --rules --json", &status);
+    if (status != 0) g_test_message("%s", out);
+    g_assert_cmpint(status, ==, 0);
+    g_auto(GStrv) lines = g_strsplit(out, "\n", -1);
+    uint32_t passed = 0;
+    for (uint32_t i = 0; lines[i]; i++) passed += strstr(lines[i], "\"pass\":true") != NULL;
+    g_assert_cmpuint(passed, ==, N_KERNELS);
+}
+
 static void test_docs(void) {
     int status;
     g_autofree char *out = run("kernel-cycles --docs", &status);
@@ -105,6 +117,7 @@ int main(int argc, char **argv) {
         g_autofree char *path = g_strdup_printf("/kernel/check/%s", kernel_name(k));
         g_test_add_data_func(path, GUINT_TO_POINTER(k), test_sweep);
     }
+    g_test_add_func("/kernel/rules", test_rules);
     g_test_add_func("/kernel/docs", test_docs);
     g_test_add_func("/kernel/constants", test_constants);
     g_test_add_func("/kernel/forced", test_forced);
