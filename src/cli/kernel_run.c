@@ -72,10 +72,13 @@ static bool run_place(struct kernel_run *run, GError **error) {
         if (region == 0 && cursor[0] + size + 2 * TARGET_ELEMENT_BYTES > TARGET_REGION1_BASE &&
             o->memory == KERNEL_MEMORY_ANY)
             region = 1;
+        uint32_t align = o->align; /* of what may stand here, too */
+        for (uint32_t k = 0; run->options.in_place && k < i; k++)
+            if (n->alias[k] >> i & 1) align = MAX(align, n->operand[k].align);
         uint32_t address = align_up_u32(cursor[region], RUN_GAP);
         if (run_is_separate(n, i)) address = run_next_element(address);
-        address += run->options.offset * o->align;
-        run->address[i] = align_up_u32(address, o->align);
+        address += run->options.offset * align;
+        run->address[i] = align_up_u32(address, align);
         uint32_t end = run->address[i] + size;
         if (run_is_separate(n, i)) end = run_next_element(end);
         cursor[region] = end + RUN_GAP;
