@@ -1,7 +1,7 @@
 /* The straight line from tile graph to package, and the only loop in it: rows need addresses, addresses
  * need the size of the rows. The first reservation is the planner's estimate, rounded up to the end of
- * its last memory element (which nothing else could use); when the rows turn out longer, everything is
- * placed and scheduled again with what they need. */
+ * its last memory element (which nothing else could use); when the rows (or programs, by their patches)
+ * turn out longer, everything is placed and scheduled again with what they need. */
 #include "compile/compile_impl.h"
 
 #include <string.h>
@@ -39,59 +39,93 @@ static double seconds_since(gint64 start) {
     return (double)(g_get_monotonic_time() - start) / 1e6;
 }
 
-/* Schedules all phases; *ret_rows_bytes is what the rows need, or more than is reserved when one row
- * alone does not fit. */
-static bool schedule(struct compile_state *c, struct compile_result *ret, uint32_t *ret_rows_bytes,
+static struct emit_request request(const struct compile_state *c) {
+    return (struct emit_request){.graph = c->g, .image = c->image, .stride = c->stride,
+                                 .support = c->support,
+                                 .options = {.sample = c->o->sample, .base_writes = c->o->base_writes}};
+}
+
+/* The request of placed and scheduled phases. */
+static struct emit_request full_request(const struct compile_state *c) {
+    struct emit_request r = request(c);
+    r.address = c->address;
+    r.rows = (const struct exch_result *const *)c->rows;
+    r.table = c->table;
+    r.sample_address = c->sample_address;
+    return r;
+}
+
+/* What rows and programs need, in bytes on the worst tile. */
+struct needs {
+    uint32_t rows, program;
+};
+
+/* Schedules all phases and shares their rows. Needs more than is reserved when one row alone does not
+ * fit. */
+static bool schedule(struct compile_state *c, struct compile_result *ret, struct needs *ret_needs,
                      GError **error) {
     GError *failed = NULL;
     const gint64 start = g_get_monotonic_time();
     const bool ok = compile_schedule(c, &failed);
+    if (ok) compile_share_rows(c);
     ret->seconds_schedule += seconds_since(start);
+    ret_needs->program = c->support.program_bytes;
     if (ok) {
-        *ret_rows_bytes = emit_rows_bytes((const struct exch_result *const *)c->rows,
-                                          c->n_exchanges, c->g->n_tiles);
-        return true;
+        ret_needs->rows = c->table->bytes_max;
+        if (ret_needs->rows > c->support.rows_bytes) return true;
+        const struct emit_request r = full_request(c);
+        return emit_program_bytes(&r, &ret_needs->program, error);
     }
     if (!g_error_matches(failed, diag_quark(), DIAG_EXCH_ROW_TOO_LONG)) {
         g_propagate_error(error, failed);
         return false;
     }
     g_error_free(failed);
-    *ret_rows_bytes = c->support.rows_bytes + TARGET_ELEMENT_BYTES;
+    ret_needs->rows = c->support.rows_bytes + TARGET_ELEMENT_BYTES;
     return true;
 }
 
 /* Places and schedules until the rows fit their reservation. */
 static bool settle(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error) {
-    const struct emit_request sizes = {.graph = c->g, .image = c->image, .stride = c->stride,
-                                       .options = {.sample = c->o->sample,
-                                               .base_writes = c->o->base_writes}};
-    uint32_t program_bytes;
-    if (!emit_program_bytes(&sizes, &program_bytes, error)) return false;
-    uint32_t rows_bytes = compile_rows_estimate(c);
+    const struct emit_request sizes = request(c);
+    struct needs needs = {.rows = compile_rows_estimate(c)};
+    if (!emit_program_bytes(&sizes, &needs.program, error)) return false;
     for (ret->rounds = 1; ret->rounds <= COMPILE_MAX_ROUNDS; ret->rounds++) {
-        if (!lay_out(c, program_bytes, rows_bytes, ret, ret_fits)) return false;
+        if (!lay_out(c, needs.program, needs.rows, ret, ret_fits)) return false;
         if (!*ret_fits) return true;
         const gint64 start = g_get_monotonic_time();
         if (!compile_place(c, ret, ret_fits, error)) return false;
         ret->seconds_place += seconds_since(start);
         if (!*ret_fits) return true;
-        if (!schedule(c, ret, &rows_bytes, error)) return false;
-        if (rows_bytes <= c->support.rows_bytes) return true;
+        if (!schedule(c, ret, &needs, error)) return false;
+        const bool rows_fit = needs.rows <= c->support.rows_bytes;
+        const bool program_fits = needs.program <= c->support.program_bytes;
+        needs.program = MAX(needs.program, c->support.program_bytes);
+        if (rows_fit && program_fits) return true;
     }
     *ret_fits = false;
-    return support_missing(ret, rows_bytes - c->support.rows_bytes);
+    return support_missing(ret, MAX(needs.rows, c->support.rows_bytes) - c->support.rows_bytes +
+                                    needs.program - c->support.program_bytes);
+}
+
+static void report_rows(const struct compile_state *c, struct compile_result *ret) {
+    ret->rows_reserved = c->support.rows_bytes;
+    ret->rows_shared = c->table->n_shared;
+    ret->rows_based = c->table->n_based;
+    ret->rows_patched = c->table->n_patched;
+    for (uint32_t t = 0; t < c->g->n_tiles; t++) {
+        uint32_t words = 0;
+        for (uint32_t i = 0; i < c->n_exchanges; i++)
+            words += align_up_u32(c->rows[i]->first_word[t + 1] - c->rows[i]->first_word[t], 2);
+        ret->rows_unshared = MAX(ret->rows_unshared, 4 * words);
+    }
 }
 
 static bool build(struct compile_state *c, struct compile_result *ret, GError **error) {
     const gint64 start = g_get_monotonic_time();
-    const struct emit_request r = {.graph = c->g, .image = c->image, .stride = c->stride,
-                                   .support = c->support, .address = c->address,
-                                   .options = {.sample = c->o->sample,
-                                               .base_writes = c->o->base_writes},
-                                   .rows = (const struct exch_result *const *)c->rows,
-                                   .sample_address = c->sample_address};
+    const struct emit_request r = full_request(c);
+    report_rows(c, ret);
     c->programs = emit_programs(&r, error);
     if (c->programs == NULL) return false;
     ret->package = compile_package(c, error);
@@ -108,6 +142,7 @@ static void find_exchanges(struct compile_state *c) {
 
 static void state_clear(struct compile_state *c) {
     for (uint32_t i = 0; i < c->n_exchanges; i++) exch_result_free(c->rows[i]);
+    exch_table_free(c->table);
     g_free(c->placed);
     g_free(c->rows);
     g_free(c->exchange_step);

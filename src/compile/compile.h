@@ -2,9 +2,9 @@
  *
  * In:   a verified tile graph and options.
  * Out:  a package, or what does not fit, where and by how many bytes.
- * Order: link the image, size programs (they do not depend on addresses), estimate rows, place,
- *       schedule every phase with the addresses, size rows; when the rows need more than was reserved,
- *       place again with what they need; emit; check; package. At most COMPILE_MAX_ROUNDS rounds.
+ * Order: link the image, size programs, estimate rows, place, schedule every phase with the addresses,
+ *       share rows, size rows and programs; when they need more than was reserved, place again with what
+ *       they need; emit; check; package. At most COMPILE_MAX_ROUNDS rounds.
  * Ownership: a result owns its package and report; compile_result_free frees them.
  * Threads: phases are scheduled and programs emitted with par_for; same bytes for any number.
  * Errors: GError 1050..1099 for what is refused; infeasible is data.
@@ -21,6 +21,7 @@ struct compile_options {
     bool sample;          /* cycle sampling in the programs */
     bool base_writes;     /* as emit_options.base_writes */
     uint32_t effort;      /* enum exch_effort */
+    uint32_t row_share;   /* enum exch_share + 1, or 0: the least that saves a memory element */
     const char *workload; /* for the package; may be NULL */
     const char *plan;     /* text of the chosen plan; may be NULL */
     const char *placement_dump; /* folder for every placement problem with its map, or NULL */
@@ -36,6 +37,8 @@ struct compile_result {
     char *report;            /* text: tightest tiles, largest users, missing bytes */
     char *report_json;
     uint32_t rounds;
+    uint32_t rows_reserved, rows_unshared; /* bytes on the worst tile: reserved; had no row been shared */
+    uint32_t rows_shared, rows_based, rows_patched; /* uses of a stored row; by bases; by patches */
     double seconds_place, seconds_schedule, seconds_emit; /* for people; not in the package */
 };
 /* False only with an error. */

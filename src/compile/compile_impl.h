@@ -18,6 +18,7 @@ struct compile_state {
     uint32_t *sample_address;     /* [n_tiles], with sampling */
     uint32_t n_placed, *placed;   /* the last round's map by request: kept where it still holds */
     struct exch_result **rows;    /* [n_exchanges] */
+    struct exch_table *table;     /* of these */
     struct emit_result *programs;
 };
 
@@ -40,6 +41,9 @@ struct exch_problem *compile_phase_problem(const struct compile_state *c, uint32
 /* Bytes that the largest row table will have, about. */
 uint32_t compile_rows_estimate(const struct compile_state *c);
 bool compile_schedule(struct compile_state *c, GError **error);
+/* Fills c->table: the cheapest sharing of rows (in cycles) of those that end in the lowest memory
+ * element, or the one that the options ask for. */
+void compile_share_rows(struct compile_state *c);
 
 struct package *compile_package(const struct compile_state *c, GError **error);
 

@@ -115,3 +115,24 @@ bool compile_schedule(struct compile_state *c, GError **error) {
     g_free(s.errors);
     return ok;
 }
+
+/* Behind the last byte of memory that nothing else can use when rows take `bytes`. */
+static uint32_t rows_end(const struct compile_state *c, uint32_t bytes) {
+    return align_up_u32(c->support.rows_address + bytes + TARGET_FETCH_AHEAD_BYTES, TARGET_ELEMENT_BYTES);
+}
+
+void compile_share_rows(struct compile_state *c) {
+    const struct exch_result *const *rows = (const struct exch_result *const *)c->rows;
+    exch_table_free(c->table);
+    c->table = NULL;
+    if (c->o->row_share != 0) {
+        c->table = exch_table_new(rows, c->n_exchanges, (enum exch_share)(c->o->row_share - 1));
+        return;
+    }
+    for (enum exch_share share = EXCH_SHARE_EQUAL; share <= EXCH_SHARE_PATCHES; share++) {
+        struct exch_table *t = exch_table_new(rows, c->n_exchanges, share);
+        const bool better = c->table == NULL || rows_end(c, t->bytes_max) < rows_end(c, c->table->bytes_max);
+        exch_table_free(better ? c->table : t);
+        if (better) c->table = t;
+    }
+}

@@ -1,7 +1,7 @@
 /* emit: from a placed tile graph with its rows to the words in every tile's SRAM.
  *
- * In:   a tile graph, an address for every allocation, one exch_result per exchange step, the linked
- *       image of runtime and kernels, the addresses of the common support ranges.
+ * In:   a tile graph, an address for every allocation, one exch_result per exchange step and the table of
+ *       their rows, the linked image of runtime and kernels, the addresses of the common support ranges.
  * Out:  per tile a supervisor program and a row table; the map from program addresses back to
  *       steps; the predicted cycles of every step on every tile.
  * Shapes: programs and rows in CSR form by tile (first[t] .. first[t+1], words). Exchange step i of the
@@ -65,13 +65,13 @@ struct emit_request {
     const uint32_t *stride;                 /* [allocs.n] bytes between blocks; 0 for a single one */
     const uint32_t *address;                /* [allocs.n]; NULL only for emit_program_bytes */
     const struct exch_result *const *rows;  /* [exchange steps of the graph]; NULL as address */
+    const struct exch_table *table;         /* of these rows; NULL as address */
     const uint32_t *sample_address;         /* [n_tiles] of the sample buffer; NULL without sampling */
 };
 
-/* Bytes of the largest program, whatever the addresses and rows: a bound where rows decide. */
+/* Bytes of the largest program; without addresses and rows whatever they will be, but for patches of
+ * shared rows and of sends that move with more than one stride. */
 bool emit_program_bytes(const struct emit_request *r, uint32_t *ret_bytes, GError **error);
-/* Bytes of the largest row table for these results. */
-uint32_t emit_rows_bytes(const struct exch_result *const *rows, uint32_t n_rows, uint32_t n_tiles);
 /* Words of a tile's sample buffer: its marks + 1. */
 uint32_t emit_sample_words(const struct tile_graph *g, uint32_t tile);
 

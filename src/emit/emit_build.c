@@ -37,22 +37,6 @@ uint32_t emit_sample_words(const struct tile_graph *g, uint32_t tile) {
     return n;
 }
 
-static uint32_t row_words(const struct exch_result *x, uint32_t tile) {
-    /* Rows start at multiples of 8. */
-    return align_up_u32(x->first_word[tile + 1] - x->first_word[tile], 2);
-}
-
-uint32_t emit_rows_bytes(const struct exch_result *const *rows, uint32_t n_rows,
-                         uint32_t n_tiles) {
-    uint32_t most = 0;
-    for (uint32_t t = 0; t < n_tiles; t++) {
-        uint32_t words = 0;
-        for (uint32_t i = 0; i < n_rows; i++) words += row_words(rows[i], t);
-        most = MAX(most, words);
-    }
-    return 4 * most;
-}
-
 struct build {
     const struct emit_request *r;
     const struct emit_kernel *kernels;
@@ -68,11 +52,8 @@ static void build_tile(uint32_t t, uint32_t thread, void *context) {
     const struct emit_request *r = b->r;
     struct emit_tile *w = &b->tiles[t];
     uint32_t *row_address = g_new0(uint32_t, b->n_exchanges + 1);
-    uint32_t at = r->support.rows_address;
-    for (uint32_t i = 0; i < b->n_exchanges && !b->sizes_only; i++) {
-        row_address[i] = at;
-        at += 4 * row_words(r->rows[i], t);
-    }
+    for (uint32_t i = 0; i < b->n_exchanges && !b->sizes_only; i++)
+        row_address[i] = r->support.rows_address + 4 * r->table->row[(size_t)i * r->table->n_tiles + t];
     *w = (struct emit_tile){.r = r, .kernels = b->kernels, .tile = t,
                             .row_address = b->sizes_only ? NULL : row_address};
     if (b->cost != NULL) w->cost = b->cost + (size_t)t * r->graph->n_steps;
@@ -117,11 +98,8 @@ static uint32_t largest_program(const struct build *b) {
 }
 
 bool emit_program_bytes(const struct emit_request *r, uint32_t *ret_bytes, GError **error) {
-    struct emit_request sizes = *r;
-    sizes.address = NULL;
-    sizes.rows = NULL;
     struct build b;
-    build_run(&b, &sizes);
+    build_run(&b, r);
     const uint32_t most = largest_program(&b);
     if (!build_end(&b, error)) return false;
     *ret_bytes = most;
@@ -148,23 +126,10 @@ static void join_programs(const struct build *b, struct emit_result *e) {
 }
 
 static void join_rows(const struct build *b, struct emit_result *e) {
-    const struct exch_result *const *rows = b->r->rows;
-    e->first_row_word = arena_new_array(e->arena, uint32_t, e->n_tiles + 1);
-    for (uint32_t t = 0; t < e->n_tiles; t++) {
-        uint32_t words = 0;
-        for (uint32_t i = 0; i < b->n_exchanges; i++) words += row_words(rows[i], t);
-        e->first_row_word[t + 1] = e->first_row_word[t] + words;
-    }
-    e->row_words = arena_new_array(e->arena, uint32_t, e->first_row_word[e->n_tiles]);
-    for (uint32_t t = 0; t < e->n_tiles; t++) {
-        uint32_t *at = e->row_words + e->first_row_word[t];
-        for (uint32_t i = 0; i < b->n_exchanges; i++) {
-            const uint32_t n = rows[i]->first_word[t + 1] - rows[i]->first_word[t];
-            memcpy(at, rows[i]->words + rows[i]->first_word[t], 4 * n);
-            if (n % 2 != 0) at[n] = isa_word_nop();
-            at += row_words(rows[i], t);
-        }
-    }
+    const struct exch_table *t = b->r->table;
+    const uint32_t n = t->first_word[e->n_tiles];
+    e->first_row_word = arena_copy(e->arena, t->first_word, sizeof *t->first_word * (e->n_tiles + 1));
+    e->row_words = arena_copy(e->arena, t->words, sizeof *t->words * n);
 }
 
 struct emit_result *emit_programs(const struct emit_request *r, GError **error) {
@@ -185,7 +150,7 @@ struct emit_result *emit_programs(const struct emit_request *r, GError **error) 
     join_programs(&b, e);
     join_rows(&b, e);
     e->program_bytes_max = largest_program(&b);
-    e->row_bytes_max = emit_rows_bytes(r->rows, b.n_exchanges, e->n_tiles);
+    e->row_bytes_max = r->table->bytes_max;
     BUG_ON(e->program_bytes_max > r->support.program_bytes);
     BUG_ON(e->row_bytes_max > r->support.rows_bytes);
     uint32_t *start = g_new0(uint32_t, e->n_tiles);

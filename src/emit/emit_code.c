@@ -50,6 +50,11 @@ void emit_add_reg(struct emit_code *c, uint32_t d, uint32_t s0, uint32_t s1) {
     produce(c, d, isa_word_add_reg(d, s0, s1));
 }
 
+void emit_or_top(struct emit_code *c, uint32_t d, uint32_t s, uint32_t value) {
+    wait_for(c, s);
+    produce(c, d, isa_word_or_top(d, s, value));
+}
+
 void emit_ld32(struct emit_code *c, uint32_t d, uint32_t base, uint32_t offset_words) {
     wait_for(c, base);
     produce(c, d, isa_word_ld32(d, base, 15, offset_words));

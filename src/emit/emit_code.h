@@ -26,6 +26,8 @@ void emit_code_mark(struct emit_code *c);
 
 void emit_setzi(struct emit_code *c, uint32_t m, uint32_t value);
 void emit_add(struct emit_code *c, uint32_t d, uint32_t s, int32_t imm);
+/* d = s | value << 20, value of 12 bits. */
+void emit_or_top(struct emit_code *c, uint32_t d, uint32_t s, uint32_t value);
 void emit_add_reg(struct emit_code *c, uint32_t d, uint32_t s0, uint32_t s1);
 void emit_ld32(struct emit_code *c, uint32_t d, uint32_t base, uint32_t offset_words);
 void emit_st32(struct emit_code *c, uint32_t s, uint32_t base, uint32_t offset_words);

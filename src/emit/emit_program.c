@@ -2,9 +2,7 @@
  * zero gives the sizes. A program:
  *
  *   setzi m2, physical tile * 8; call m10, runtime_start
- *   per exchange step, taking part:  [base registers]; call m7, runtime_barrier;
- *                                    setzi m8, 1; put INCOMING_DCOUNT, m8; sync 3; call m10, row
- *   per exchange step, otherwise:    sans 0; sync 1
+ *   per exchange step:               the phase (emit_phase.c)
  *   per kernel call:                 setzi m2.. ; call m10, kernel
  *   per repeat:                      a stack frame of the count and one byte offset per distinct
  *                                    stride; the body once; brnz
@@ -19,19 +17,6 @@
 
 #include <string.h>
 
-enum {
-    M_OFFSET = 0, /* scratch: offset of the current iteration */
-    M_ARGUMENT = 2,
-    M_BARRIER = 7,
-    M_SCRATCH = 8,
-    M_SAMPLE = 9,
-    M_LINK = 10,
-    M_STACK = 11,
-    M_ZERO = 15,
-    ZONE_ANS = 1,
-    ZONE_INTERNAL = 3,
-};
-
 /* --- Addresses --- */
 
 static uint32_t ref_address(const struct emit_tile *w, struct tg_ref ref) {
@@ -39,18 +24,18 @@ static uint32_t ref_address(const struct emit_tile *w, struct tg_ref ref) {
 }
 
 /* Bytes that a reference moves by at every iteration of the repeat around it. */
-static int32_t ref_stride(const struct emit_tile *w, struct tg_ref ref) {
+int32_t emit_ref_stride(const struct emit_tile *w, struct tg_ref ref) {
     return w->inside ? (int32_t)w->r->stride[ref.alloc] : 0;
 }
 
 /* Word of the repeat's frame that holds stride x iteration. */
-static uint32_t frame_word(const struct emit_tile *w, int32_t stride) {
+uint32_t emit_frame_word(const struct emit_tile *w, int32_t stride) {
     for (uint32_t i = 0; i < w->n_strides; i++)
         if (w->stride[i] == stride) return 1 + i;
     BUG_ON(true);
 }
 
-static void frame_add(struct emit_tile *w, int32_t stride) {
+void emit_frame_add(struct emit_tile *w, int32_t stride) {
     if (stride == 0) return;
     for (uint32_t i = 0; i < w->n_strides; i++)
         if (w->stride[i] == stride) return;
@@ -68,7 +53,7 @@ static uint32_t frame_bytes(const struct emit_tile *w) {
 
 /* --- Sampling --- */
 
-static void emit_sample(struct emit_tile *w) {
+void emit_sample(struct emit_tile *w) {
     if (!w->r->options.sample) return;
     const uint32_t base = w->r->sample_address == NULL ? 0 : w->r->sample_address[w->tile];
     emit_setzi(&w->code, M_SCRATCH, base + 4 * w->sampled++);
@@ -78,58 +63,6 @@ static void emit_sample(struct emit_tile *w) {
 static void begin_mark(struct emit_tile *w, uint32_t step) {
     const struct emit_mark mark = {.step = step, .pc = emit_code_pc(&w->code)};
     g_array_append_val(w->marks, mark);
-}
-
-/* --- Exchange --- */
-
-static void emit_bases(struct emit_tile *w, uint32_t exchange) {
-    struct emit_code *c = &w->code;
-    const struct exch_result *x = w->r->rows[exchange];
-    if (w->r->options.base_writes || x->incoming_base[w->tile] != 0) {
-        emit_setzi(c, M_SCRATCH, x->incoming_base[w->tile]);
-        emit_put(c, ISA_CSR_INCOMING_BASE, M_SCRATCH);
-    }
-    if (x->outgoing_base[w->tile] == EXCH_BASE_MOVING) {
-        emit_ld32(c, M_SCRATCH, M_STACK, frame_word(w, x->moving_stride[w->tile]));
-        emit_put(c, ISA_CSR_OUTGOING_BASE, M_SCRATCH);
-        w->moved_base = true;
-    } else if (w->r->options.base_writes || w->moved_base) {
-        emit_put(c, ISA_CSR_OUTGOING_BASE, M_ZERO);
-        w->moved_base = false;
-    }
-}
-
-/* As many words as emit_bases can write, before rows are known. */
-static void emit_bases_bound(struct emit_tile *w) {
-    emit_setzi(&w->code, M_SCRATCH, 0);
-    emit_put(&w->code, ISA_CSR_INCOMING_BASE, M_SCRATCH);
-    emit_ld32(&w->code, M_SCRATCH, M_STACK, 0);
-    emit_put(&w->code, ISA_CSR_OUTGOING_BASE, M_SCRATCH);
-}
-
-static void emit_phase(struct emit_tile *w, uint32_t step, uint32_t exchange) {
-    struct emit_code *c = &w->code;
-    struct emit_cost cost = {.active = w->r->rows == NULL ||
-                                       w->r->rows[exchange]->active[w->tile] != 0};
-    emit_code_mark(c);
-    if (cost.active) {
-        if (w->r->rows == NULL) emit_bases_bound(w);
-        else emit_bases(w, exchange);
-        emit_call(c, M_BARRIER, w->r->image->barrier, emit_barrier_cycles());
-        emit_setzi(c, M_SCRATCH, 1);
-        emit_put(c, ISA_CSR_INCOMING_DCOUNT, M_SCRATCH);
-        cost.before = (uint32_t)c->now;
-        emit_word(c, isa_word_sync(ZONE_INTERNAL));
-        emit_call(c, M_LINK, w->row_address == NULL ? 0 : w->row_address[exchange], 0);
-    } else {
-        emit_word(c, isa_word_sans(0));
-        cost.before = (uint32_t)c->now;
-        emit_word(c, isa_word_sync(ZONE_ANS));
-    }
-    emit_code_mark(c);
-    emit_sample(w);
-    cost.after = (uint32_t)c->now;
-    if (w->cost != NULL) w->cost[step] = cost;
 }
 
 /* --- Compute --- */
@@ -172,11 +105,11 @@ static void emit_kernel(struct emit_tile *w, uint32_t call) {
     if (!call_registers(w, call, value, &n)) return;
     for (uint32_t i = 0; i < n; i++) emit_setzi(c, M_ARGUMENT + i, value[i]);
     for (uint32_t i = 0; i < n_operands; i++) {
-        const int32_t stride = ref_stride(w, g->calls.operand[first + i]);
+        const int32_t stride = emit_ref_stride(w, g->calls.operand[first + i]);
         if (stride == 0) continue;
         const uint32_t at =
             M_ARGUMENT + operand_register(w, value, n, g->calls.operand[first + i], i);
-        emit_ld32(c, M_OFFSET, M_STACK, frame_word(w, stride));
+        emit_ld32(c, M_OFFSET, M_STACK, emit_frame_word(w, stride));
         emit_add_reg(c, at, at, M_OFFSET);
     }
     emit_call(c, M_LINK, w->kernels[spec].entry, w->kernels[spec].cycles);
@@ -200,24 +133,14 @@ static void collect_strides(struct emit_tile *w, uint32_t step, uint32_t exchang
     const struct tile_graph *g = w->r->graph;
     w->n_strides = 0;
     for (uint32_t s = step + 1; g->steps[s].kind != TG_REPEAT_END; s++) {
-        if (g->steps[s].kind == TG_EXCHANGE && w->r->rows == NULL) {
-            for (uint32_t x = g->steps[s].first; x < g->steps[s].end; x++)
-                if (g->allocs.tile[g->transfers.source[x].alloc] == w->tile)
-                    frame_add(w, ref_stride(w, g->transfers.source[x]));
-            continue;
-        }
         if (g->steps[s].kind == TG_EXCHANGE) {
-            const struct exch_result *x = w->r->rows[exchange++];
-            if (x->outgoing_base[w->tile] == EXCH_BASE_MOVING)
-                frame_add(w, x->moving_stride[w->tile]);
-            else if (x->outgoing_base[w->tile] == EXCH_BASE_PATCHED && w->error == NULL)
-                diag_set(&w->error, EMIT_PATCHED, s, g->names[g->steps[s].operation], w->tile);
+            emit_phase_strides(w, s, exchange++);
             continue;
         }
         const uint32_t *of_tile = g->call_of_tile + g->steps[s].first_call;
         const uint32_t first = g->calls.first_operand[of_tile[w->tile]];
         const uint32_t end = g->calls.first_operand[of_tile[w->tile + 1]];
-        for (uint32_t i = first; i < end; i++) frame_add(w, ref_stride(w, g->calls.operand[i]));
+        for (uint32_t i = first; i < end; i++) emit_frame_add(w, emit_ref_stride(w, g->calls.operand[i]));
     }
 }
 
@@ -225,6 +148,7 @@ static void emit_repeat_begin(struct emit_tile *w, uint32_t step, uint32_t excha
     struct emit_code *c = &w->code;
     w->inside = true;
     collect_strides(w, step, exchange);
+    emit_phase_repeat(w, step, exchange);
     emit_code_mark(c);
     emit_add(c, M_STACK, M_STACK, -(int32_t)frame_bytes(w));
     emit_setzi(c, M_SCRATCH, w->r->graph->steps[step].count);
@@ -261,7 +185,7 @@ static void emit_steps(struct emit_tile *w) {
         switch (g->steps[step].kind) {
         case TG_EXCHANGE:
             begin_mark(w, step);
-            emit_phase(w, step, exchange++);
+            emit_phase_write(w, step, exchange++);
             break;
         case TG_COMPUTE: emit_compute(w, step); break;
         case TG_REPEAT_BEGIN: emit_repeat_begin(w, step, exchange); break;

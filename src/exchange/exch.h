@@ -205,12 +205,19 @@ struct exch_result *exch_replay(const struct exch_problem *p, const struct exch_
 
 /* --- Rows: storage, sharing between phases --- */
 
-/* Rows of all phases on all tiles. Equal normalised rows of a tile (exchange 7.2) are stored once
- * where that saves bytes and takes at most EXCH_TABLE_MAX_PATCHES words per phase; a phase that
- * uses a shared row first writes its patches. Rows that a repeat patches (EXCH_BASE_PATCHED) are
- * not shared. Every row starts at an even word of its tile's table, so the table must be 8-byte
- * aligned. */
-enum { EXCH_TABLE_MAX_PATCHES = 24 };
+/* Rows of all phases on all tiles. Rows of a tile that are equal but for addresses (exchange 7.2) are
+ * stored once where that saves words. What a phase needs before it can use a shared row:
+ *   EXCH_SHARE_EQUAL    nothing: the rows are the same words
+ *   EXCH_SHARE_BASES    its base registers: all sends of the phase are apart by one distance from those of
+ *                       the stored row, and all pointers by another one (multiples of 8 bytes)
+ *   EXCH_SHARE_PATCHES  also patches: words that differ beyond that are written before the phase by every
+ *                       phase that uses the row, at most EXCH_TABLE_MAX_PATCHES per phase and
+ *                       EXCH_TABLE_TILE_PATCHES per tile; each is counted as EXCH_TABLE_PATCH_WORDS
+ * A base that moves within a repeat (EXCH_BASE_MOVING) can't take a distance; rows that a repeat patches
+ * (EXCH_BASE_PATCHED) are not shared. Every row starts at an even word of its tile's table, so the table
+ * must be 8-byte aligned. Cells are numbered phase * n_tiles + tile. */
+enum exch_share { EXCH_SHARE_EQUAL, EXCH_SHARE_BASES, EXCH_SHARE_PATCHES };
+enum { EXCH_TABLE_MAX_PATCHES = 24, EXCH_TABLE_TILE_PATCHES = 96, EXCH_TABLE_PATCH_WORDS = 3 };
 struct exch_patch {
     uint32_t word;  /* index in the tile's table */
     uint32_t value; /* the whole word */
@@ -219,15 +226,23 @@ struct exch_table {
     struct arena *arena;
     uint32_t n_tiles, n_phases;
     uint32_t *first_word; /* [n_tiles + 1] */
-    uint32_t *words;
-    uint32_t *row; /* [n_phases * n_tiles] first word in the tile's table; UINT32_MAX inactive */
-    uint32_t *first_patch; /* [n_phases * n_tiles + 1] */
+    uint32_t *words;      /* a shared row holds the addresses of the phase with the smallest ones */
+    uint32_t *row;        /* [cells] first word in the tile's table; UINT32_MAX inactive */
+    uint32_t *incoming_base, *outgoing_base; /* [cells] bytes; outgoing: 0 if the base moves */
+    uint32_t *first_patch; /* [cells + 1] */
     struct exch_patch *patches;
-    uint32_t bytes_max;        /* worst tile: words and 8 bytes per patch */
-    uint32_t n_rows, n_shared; /* rows stored; uses of a row beyond its first */
+    uint32_t bytes_max, bytes_tile; /* of the longest table; its tile */
+    uint32_t patch_bytes_max;       /* of code that patches, on the tile with most */
+    uint32_t n_rows, n_shared;      /* rows stored; uses of a row beyond its first */
+    uint32_t n_based, n_patched;    /* uses with a base other than 0; with patches */
 };
-struct exch_table *exch_table_new(const struct exch_result *const *phases, uint32_t n_phases);
+struct exch_table *exch_table_new(const struct exch_result *const *phases, uint32_t n_phases,
+                                  enum exch_share share);
 void exch_table_free(struct exch_table *t);
+/* Words of a phase's row on a tile as the fabric will see them: patches applied, addresses with the bases
+ * added, so equal to the phase's own row. For tests and checks; `ret` has room for the row. */
+void exch_table_row(const struct exch_table *t, const struct exch_result *r, uint32_t phase,
+                    uint32_t tile, uint32_t *ret);
 
 /* Decodes the rows of a result on its own and compares what they do with the problem: every message
  * at its slots, label rules, element windows, guards. */

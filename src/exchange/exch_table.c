@@ -1,28 +1,41 @@
-/* Tables of rows: per tile, groups of phases whose rows are equal up to addresses share one stored
- * row.
+/* Tables of rows: per tile, phases whose rows are equal up to addresses share one stored row.
  *
- * Groups are found by a hash of the normalised row and confirmed word by word. A group shares if
- * its row, with 8 bytes of patch per differing word and phase, takes fewer bytes than separate rows
- * and no phase needs more than EXCH_TABLE_MAX_PATCHES words; otherwise equal rows inside it still
- * share. */
+ * Tile by tile, phases in order: a row joins the group of an earlier one with the same normalised words
+ * (found by hash, confirmed word by word) if the group then takes fewer words than the two apart. Two
+ * distances, of sends and of pointers, are taken out by base registers: the most frequent ones. What
+ * still differs is patched: a word that differs in one member is a patch of every member, because
+ * whichever phase runs restores its own values. When all rows have joined, distances are counted from
+ * the smallest member, so that every base is at least 0. Cost: words of rows x rows of a group. */
 #include "exchange/exch_int.h"
 
 #include <string.h>
 
 struct row {
     const uint32_t *words;
-    uint32_t n, phase, group;
+    const struct exch_site *sites; /* of the phase's whole result: word counts from its first */
+    uint32_t n, n_sites, first_word;
     uint64_t hash;
-    bool fixed; /* not to be shared */
+    bool fixed, moves; /* not to be shared; its outgoing base is taken */
+    /* Of the group: */
+    uint32_t head;                    /* phase with the first such row, itself if alone */
+    int64_t send_shift, ptr_shift;    /* bytes from the head's addresses */
+    uint32_t n_members, n_marked;     /* of a head: rows in the group; words that are patched */
+    int64_t least[2], most[2];        /* of a head: distances of its members, sends and pointers */
 };
+enum { SEND, POINTER };
 
 struct table_work {
     const struct exch_result *const *phases;
     uint32_t n_phases;
+    enum exch_share share;
     struct row *rows;
-    uint32_t *normal; /* scratch: normalised words of the rows, one behind the other */
-    uint32_t *first;  /* [n_phases] of `normal` */
-    GArray *words;    /* of the table */
+    uint32_t *normal;  /* scratch: normalised words of the rows, one behind the other */
+    uint8_t *mark;     /* the same for heads: words that are patched */
+    uint32_t *first;   /* [n_phases] of both */
+    uint32_t *differ;  /* words in which a row differs from a head */
+    uint32_t n_patches; /* of the tile */
+    GArray *words, *patches; /* of the table: uint32_t; struct exch_patch, by tile */
+    uint32_t *n_cell;  /* [cells] patches */
     uint32_t tile_start;
     struct exch_table *t;
 };
@@ -31,14 +44,23 @@ static uint32_t without_address(uint32_t word, uint8_t kind) {
     return kind == EXCH_SITE_SEND ? word & ~(UINT32_C(0x3ffff) << 3) : word & ~UINT32_C(0x3ffff);
 }
 
-static void normalise(struct table_work *k, uint32_t tile, uint32_t i) {
-    const struct exch_result *r = k->phases[i];
+/* The word of a site with its address moved by `bytes`. */
+static uint32_t moved_word(uint32_t word, const struct exch_site *s, int64_t bytes) {
+    const int64_t address = (int64_t)s->address + bytes;
+    BUG_ON(address < 0);
+    const uint32_t items = (uint32_t)address / s->item_bytes;
+    return without_address(word, s->kind) | (s->kind == EXCH_SITE_SEND ? items << 3 : items);
+}
+
+/* --- Rows of a tile --- */
+
+static void normalise(struct table_work *k, uint32_t i) {
     struct row *row = &k->rows[i];
     uint32_t *out = k->normal + k->first[i];
     memcpy(out, row->words, row->n * sizeof *out);
-    for (uint32_t s = r->first_site[tile]; s < r->first_site[tile + 1]; s++) {
-        const uint32_t at = r->sites[s].word - r->first_word[tile];
-        out[at] = without_address(out[at], r->sites[s].kind);
+    for (uint32_t s = 0; s < row->n_sites; s++) {
+        const uint32_t at = row->sites[s].word - row->first_word;
+        out[at] = without_address(out[at], row->sites[s].kind);
     }
     row->hash = row->n;
     for (uint32_t w = 0; w < row->n; w++)
@@ -51,185 +73,262 @@ static void load_rows(struct table_work *k, uint32_t tile) {
         const struct exch_result *r = k->phases[i];
         const uint32_t n = r->first_word[tile + 1] - r->first_word[tile];
         k->rows[i] = (struct row){.words = r->words + r->first_word[tile],
+                                  .sites = r->sites + r->first_site[tile],
                                   .n = n,
-                                  .phase = i,
-                                  .group = i,
-                                  .fixed = r->outgoing_base[tile] == EXCH_BASE_PATCHED};
+                                  .n_sites = r->first_site[tile + 1] - r->first_site[tile],
+                                  .first_word = r->first_word[tile],
+                                  .fixed = r->outgoing_base[tile] == EXCH_BASE_PATCHED,
+                                  .moves = r->outgoing_base[tile] == EXCH_BASE_MOVING,
+                                  .head = i,
+                                  .n_members = 1};
         k->first[i] = at;
+        memset(k->mark + at, 0, n);
         at += n;
-        if (n > 0) normalise(k, tile, i);
+        if (n > 0) normalise(k, i);
+    }
+    k->n_patches = 0;
+}
+
+/* --- Joining --- */
+
+/* The distance of most sites of a kind (by majority vote), a multiple of 8. */
+static int64_t distance(const struct row *a, const struct row *b, uint8_t kind) {
+    int64_t value = 0;
+    uint32_t votes = 0;
+    for (uint32_t s = 0; s < a->n_sites; s++) {
+        if (a->sites[s].kind != kind) continue;
+        const int64_t d = (int64_t)b->sites[s].address - (int64_t)a->sites[s].address;
+        if (votes == 0) value = d;
+        votes = d == value || votes == 0 ? votes + 1 : votes - 1;
+    }
+    return value % 8 == 0 ? value : 0;
+}
+
+/* A row that may join a group, and how. */
+struct join {
+    uint32_t head, marked; /* words of the group that are patched then */
+    int64_t shift[2], least[2], most[2];
+    int64_t saved;         /* words */
+    uint32_t patches;      /* of the group then, all members */
+};
+
+/* Words of row b that differ from head a at the distances of *j: how many that the head has not marked;
+ * noted in k->differ when `note`. */
+static uint32_t differing(struct table_work *k, uint32_t head, const struct row *b, const struct join *j,
+                          bool note) {
+    const struct row *a = &k->rows[head];
+    uint8_t *mark = k->mark + k->first[head];
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < a->n_sites; s++) {
+        const int64_t shift = j->shift[a->sites[s].kind == EXCH_SITE_SEND ? SEND : POINTER];
+        const uint32_t at = a->sites[s].word - a->first_word;
+        if ((int64_t)b->sites[s].address == (int64_t)a->sites[s].address + shift || mark[at]) continue;
+        n++;
+        if (note) mark[at] = 1;
+    }
+    return n;
+}
+
+static void take_distances(const struct table_work *k, const struct row *a, const struct row *b, struct join *j) {
+    const bool bases = k->share >= EXCH_SHARE_BASES;
+    j->shift[SEND] = bases && !a->moves && !b->moves ? distance(a, b, EXCH_SITE_SEND) : 0;
+    j->shift[POINTER] = bases ? distance(a, b, EXCH_SITE_POINTER) : 0;
+    for (uint32_t d = SEND; d <= POINTER; d++) {
+        j->least[d] = MIN(a->least[d], j->shift[d]);
+        j->most[d] = MAX(a->most[d], j->shift[d]);
     }
 }
 
-/* group = first phase with the same normalised row. */
-static void find_groups(struct table_work *k) {
+static bool may_join(struct table_work *k, uint32_t head, uint32_t i, struct join *j) {
+    const struct row *a = &k->rows[head], *b = &k->rows[i];
+    if (a->head != head || a->fixed || b->fixed || a->n != b->n || a->hash != b->hash) return false;
+    if (a->n_sites != b->n_sites) return false;
+    if (memcmp(k->normal + k->first[head], k->normal + k->first[i], 4 * (size_t)a->n) != 0) return false;
+    j->head = head;
+    take_distances(k, a, b, j);
+    j->marked = a->n_marked + differing(k, head, b, j, false);
+    j->patches = j->marked * (a->n_members + 1);
+    const uint32_t before = a->n_marked * a->n_members;
+    j->saved = (int64_t)b->n - EXCH_TABLE_PATCH_WORDS * (int64_t)(j->patches - before);
+    if (j->marked == 0) return true;
+    /* Patched words keep a field of at least 0: no address is below SRAM. */
+    const bool reach = j->most[SEND] - j->least[SEND] <= TARGET_SRAM_BASE &&
+                       j->most[POINTER] - j->least[POINTER] <= TARGET_SRAM_BASE;
+    return k->share == EXCH_SHARE_PATCHES && reach && j->saved > 0 && j->marked <= EXCH_TABLE_MAX_PATCHES &&
+           k->n_patches - before + j->patches <= EXCH_TABLE_TILE_PATCHES;
+}
+
+static void join_groups(struct table_work *k) {
     for (uint32_t i = 0; i < k->n_phases; i++) {
         struct row *b = &k->rows[i];
-        b->group = i;
-        for (uint32_t j = 0; j < i && !b->fixed && b->n > 0; j++) {
-            const struct row *a = &k->rows[j];
-            if (a->group != j || a->fixed || a->n != b->n || a->hash != b->hash) continue;
-            if (memcmp(k->normal + k->first[j], k->normal + k->first[i], 4 * (size_t)a->n) != 0)
-                continue;
-            b->group = j;
-            break;
+        struct join best = {.saved = 0};
+        for (uint32_t head = 0; head < i && b->n > 0; head++) {
+            struct join j;
+            if (may_join(k, head, i, &j) && j.saved > best.saved) best = j;
         }
+        if (best.saved <= 0) continue;
+        struct row *a = &k->rows[best.head];
+        differing(k, best.head, b, &best, true);
+        k->n_patches += best.patches - a->n_marked * a->n_members;
+        a->n_members++;
+        a->n_marked = best.marked;
+        memcpy(a->least, best.least, sizeof a->least);
+        memcpy(a->most, best.most, sizeof a->most);
+        b->head = best.head;
+        b->send_shift = best.shift[SEND];
+        b->ptr_shift = best.shift[POINTER];
     }
 }
 
-/* Marks the words in which members of group g differ; returns how many. */
-static uint32_t differing(const struct table_work *k, uint32_t g, uint8_t *mark) {
-    const struct row *a = &k->rows[g];
-    memset(mark, 0, a->n);
-    uint32_t n = 0;
-    for (uint32_t i = g + 1; i < k->n_phases; i++)
-        for (uint32_t w = 0; w < a->n && k->rows[i].group == g; w++)
-            if (k->rows[i].words[w] != a->words[w] && !mark[w]) {
-                mark[w] = 1;
-                n++;
-            }
-    return n;
-}
+/* --- The table --- */
 
-static uint32_t members(const struct table_work *k, uint32_t g) {
-    uint32_t n = 0;
-    for (uint32_t i = g; i < k->n_phases; i++) n += k->rows[i].group == g;
-    return n;
-}
-
-/* Groups that do not pay fall apart into groups of equal rows. */
-static void split_unprofitable(struct table_work *k, uint8_t *mark) {
-    for (uint32_t g = 0; g < k->n_phases; g++) {
-        if (k->rows[g].group != g || k->rows[g].n == 0) continue;
-        const uint32_t m = members(k, g);
-        if (m < 2) continue;
-        const uint64_t d = differing(k, g, mark), n = k->rows[g].n;
-        if (d == 0 || (d <= EXCH_TABLE_MAX_PATCHES && n + 2 * d * m < n * m)) continue;
-        for (uint32_t i = g + 1; i < k->n_phases; i++) {
-            struct row *b = &k->rows[i];
-            if (b->group != g) continue;
-            uint32_t j = g;
-            while (j < i &&
-                   (k->rows[j].group != j || k->rows[j].n != b->n || k->rows[j].hash != b->hash ||
-                    memcmp(k->rows[j].words, b->words, 4 * (size_t)b->n) != 0))
-                j++;
-            b->group = j;
-        }
+/* Appends the words of row i with its addresses moved by these bytes. */
+static void append_row(struct table_work *k, const struct row *row, int64_t send, int64_t pointer) {
+    const uint32_t start = k->words->len;
+    g_array_append_vals(k->words, row->words, row->n);
+    for (uint32_t s = 0; s < row->n_sites && (send != 0 || pointer != 0); s++) {
+        uint32_t *w = &g_array_index(k->words, uint32_t, start + (row->sites[s].word - row->first_word));
+        *w = moved_word(*w, &row->sites[s], row->sites[s].kind == EXCH_SITE_SEND ? send : pointer);
     }
 }
 
-static void store(struct table_work *k, uint32_t tile) {
-    uint32_t *at = g_new(uint32_t, k->n_phases + 1);
-    for (uint32_t i = 0; i < k->n_phases; i++) {
-        const struct row *row = &k->rows[i];
-        const size_t cell = (size_t)i * k->t->n_tiles + tile;
-        k->t->row[cell] = UINT32_MAX;
-        if (row->n == 0) continue;
-        if (row->group != i) {
-            k->t->row[cell] = at[row->group];
-            k->t->n_shared++;
-            continue;
-        }
-        if ((k->words->len - k->tile_start) % 2 != 0) {
-            const uint32_t filler = UINT32_C(0x43a00000); /* never reached: behind a return */
-            g_array_append_val(k->words, filler);
-        }
-        k->t->row[cell] = at[i] = k->words->len - k->tile_start;
-        g_array_append_vals(k->words, row->words, row->n);
-        k->t->n_rows++;
+static void append_patches(struct table_work *k, const struct row *row, size_t cell) {
+    const uint8_t *mark = k->mark + k->first[row->head];
+    for (uint32_t s = 0; s < row->n_sites; s++) {
+        const struct exch_site *site = &row->sites[s];
+        const uint32_t at = site->word - row->first_word;
+        if (!mark[at]) continue;
+        const uint32_t base = site->kind == EXCH_SITE_SEND ? k->t->outgoing_base[cell] : k->t->incoming_base[cell];
+        const struct exch_patch patch = {k->t->row[cell] + at, moved_word(row->words[at], site, -(int64_t)base)};
+        g_array_append_val(k->patches, patch);
+        k->n_cell[cell]++;
     }
-    g_free(at);
 }
 
-/* Patches are kept by (phase, tile) but made tile by tile: counted first, placed by a second pass.
- */
-static uint32_t patches_of(const struct table_work *k, uint32_t i, uint8_t *mark) {
-    const struct row *row = &k->rows[i];
-    if (row->n == 0 || members(k, row->group) < 2) return 0;
-    return differing(k, row->group, mark);
+static void store_phase(struct table_work *k, uint32_t tile, uint32_t i) {
+    const struct row *row = &k->rows[i], *head = &k->rows[row->head];
+    struct exch_table *t = k->t;
+    const size_t cell = (size_t)i * t->n_tiles + tile;
+    t->row[cell] = UINT32_MAX;
+    if (row->n == 0) return;
+    t->outgoing_base[cell] = (uint32_t)(row->send_shift - head->least[SEND]);
+    t->incoming_base[cell] = (uint32_t)(row->ptr_shift - head->least[POINTER]);
+    if (row->head != i) {
+        t->row[cell] = t->row[(size_t)row->head * t->n_tiles + tile];
+        t->n_shared++;
+    } else {
+        const uint32_t filler = UINT32_C(0x43a00000); /* never reached: behind a return */
+        if ((k->words->len - k->tile_start) % 2 != 0) g_array_append_val(k->words, filler);
+        t->row[cell] = k->words->len - k->tile_start;
+        append_row(k, row, head->least[SEND], head->least[POINTER]);
+        t->n_rows++;
+    }
+    t->n_based += t->outgoing_base[cell] != 0 || t->incoming_base[cell] != 0;
+    if (head->n_marked == 0) return;
+    append_patches(k, row, cell);
+    t->n_patched++;
 }
 
-static void tile_groups(struct table_work *k, uint32_t tile, uint8_t *mark) {
+static void store_tile(struct table_work *k, uint32_t tile) {
+    struct exch_table *t = k->t;
+    k->tile_start = t->first_word[tile] = k->words->len;
     load_rows(k, tile);
-    find_groups(k);
-    split_unprofitable(k, mark);
+    join_groups(k);
+    for (uint32_t i = 0; i < k->n_phases; i++) store_phase(k, tile, i);
+    const uint32_t bytes = 4 * (k->words->len - k->tile_start);
+    if (bytes > t->bytes_max) {
+        t->bytes_max = bytes;
+        t->bytes_tile = tile;
+    }
+    t->patch_bytes_max = MAX(t->patch_bytes_max, 4 * EXCH_TABLE_PATCH_WORDS * k->n_patches);
 }
 
-static uint32_t longest_row(const struct exch_result *const *phases, uint32_t n,
-                            uint32_t *ret_sum) {
-    uint32_t most = 0;
-    *ret_sum = 0;
+/* Patches were made tile by tile: to their cells, which go phase by phase. */
+static void place_patches(struct table_work *k) {
+    struct exch_table *t = k->t;
+    const size_t cells = (size_t)t->n_phases * t->n_tiles;
+    for (size_t c = 0; c < cells; c++) t->first_patch[c + 1] = t->first_patch[c] + k->n_cell[c];
+    t->patches = arena_new_array(t->arena, struct exch_patch, k->patches->len + 1);
+    uint32_t at = 0;
+    for (uint32_t tile = 0; tile < t->n_tiles; tile++)
+        for (uint32_t i = 0; i < t->n_phases; i++) {
+            const size_t c = (size_t)i * t->n_tiles + tile;
+            if (k->n_cell[c] == 0) continue;
+            memcpy(t->patches + t->first_patch[c], &g_array_index(k->patches, struct exch_patch, at),
+                   k->n_cell[c] * sizeof *t->patches);
+            at += k->n_cell[c];
+        }
+}
+
+static uint32_t sum_of_longest(const struct exch_result *const *phases, uint32_t n) {
+    uint32_t sum = 0;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t here = 0;
+        uint32_t most = 0;
         for (uint32_t t = 0; t < phases[i]->n_tiles; t++)
-            here = MAX(here, phases[i]->first_word[t + 1] - phases[i]->first_word[t]);
-        most = MAX(most, here);
-        *ret_sum += here;
+            most = MAX(most, phases[i]->first_word[t + 1] - phases[i]->first_word[t]);
+        sum += most;
     }
-    return most;
+    return sum;
 }
 
-static void write_patches(struct table_work *k, uint32_t tile, uint8_t *mark) {
-    for (uint32_t i = 0; i < k->n_phases; i++) {
-        const size_t cell = (size_t)i * k->t->n_tiles + tile;
-        uint32_t at = k->t->first_patch[cell];
-        if (patches_of(k, i, mark) == 0) continue;
-        const struct row *row = &k->rows[i];
-        for (uint32_t w = 0; w < row->n; w++)
-            if (mark[w])
-                k->t->patches[at++] = (struct exch_patch){k->t->row[cell] + w, row->words[w]};
-    }
-}
-
-struct exch_table *exch_table_new(const struct exch_result *const *phases, uint32_t n_phases) {
+static struct exch_table *table_alloc(uint32_t n_phases) {
     struct arena *a = arena_new();
-    struct exch_table *t = arena_new_array(a, struct exch_table, 1);
     const size_t cells = (size_t)n_phases * TARGET_N_TILES;
+    struct exch_table *t = arena_new_array(a, struct exch_table, 1);
     *t = (struct exch_table){.arena = a,
                              .n_tiles = TARGET_N_TILES,
                              .n_phases = n_phases,
                              .first_word = arena_new_array(a, uint32_t, TARGET_N_TILES + 1),
                              .row = arena_new_array(a, uint32_t, cells + 1),
+                             .incoming_base = arena_new_array(a, uint32_t, cells + 1),
+                             .outgoing_base = arena_new_array(a, uint32_t, cells + 1),
                              .first_patch = arena_new_array(a, uint32_t, cells + 1)};
-    uint32_t sum;
-    const uint32_t longest = longest_row(phases, n_phases, &sum);
+    return t;
+}
+
+struct exch_table *exch_table_new(const struct exch_result *const *phases, uint32_t n_phases,
+                                  enum exch_share share) {
+    struct exch_table *t = table_alloc(n_phases);
+    const uint32_t sum = sum_of_longest(phases, n_phases);
     struct table_work k = {.phases = phases,
                            .n_phases = n_phases,
+                           .share = share,
                            .t = t,
                            .rows = g_new0(struct row, n_phases + 1),
                            .normal = g_new(uint32_t, sum + 1),
+                           .mark = g_new(uint8_t, sum + 1),
                            .first = g_new(uint32_t, n_phases + 1),
-                           .words = g_array_new(FALSE, FALSE, 4)};
-    uint8_t *mark = g_malloc0(longest + 1);
-    uint32_t *tile_patches = g_new0(uint32_t, TARGET_N_TILES);
-    for (uint32_t tile = 0; tile < TARGET_N_TILES; tile++) {
-        k.tile_start = t->first_word[tile] = k.words->len;
-        tile_groups(&k, tile, mark);
-        store(&k, tile);
-        for (uint32_t i = 0; i < n_phases; i++) {
-            const uint32_t n = patches_of(&k, i, mark);
-            t->first_patch[(size_t)i * TARGET_N_TILES + tile + 1] = n;
-            tile_patches[tile] += n;
-        }
-        t->bytes_max =
-            MAX(t->bytes_max, 4 * (k.words->len - k.tile_start) + 8 * tile_patches[tile]);
-    }
+                           .n_cell = g_new0(uint32_t, (size_t)n_phases * TARGET_N_TILES + 1),
+                           .words = g_array_new(FALSE, FALSE, 4),
+                           .patches = g_array_new(FALSE, FALSE, sizeof(struct exch_patch))};
+    for (uint32_t tile = 0; tile < TARGET_N_TILES; tile++) store_tile(&k, tile);
     t->first_word[TARGET_N_TILES] = k.words->len;
-    t->words = arena_copy(a, k.words->data, 4 * (size_t)k.words->len);
-    for (size_t c = 0; c < cells; c++) t->first_patch[c + 1] += t->first_patch[c];
-    t->patches = arena_new_array(a, struct exch_patch, t->first_patch[cells] + 1);
-    for (uint32_t tile = 0; tile < TARGET_N_TILES && t->first_patch[cells] > 0; tile++)
-        if (tile_patches[tile] > 0) {
-            tile_groups(&k, tile, mark);
-            write_patches(&k, tile, mark);
-        }
-    g_free(tile_patches);
-    g_free(mark);
+    t->words = arena_copy(t->arena, k.words->data, 4 * (size_t)k.words->len);
+    place_patches(&k);
     g_free(k.rows);
     g_free(k.normal);
+    g_free(k.mark);
     g_free(k.first);
+    g_free(k.n_cell);
     g_array_free(k.words, TRUE);
+    g_array_free(k.patches, TRUE);
     return t;
+}
+
+void exch_table_row(const struct exch_table *t, const struct exch_result *r, uint32_t phase,
+                    uint32_t tile, uint32_t *ret) {
+    const size_t cell = (size_t)phase * t->n_tiles + tile;
+    const uint32_t n = r->first_word[tile + 1] - r->first_word[tile];
+    memcpy(ret, t->words + t->first_word[tile] + t->row[cell], 4 * (size_t)n);
+    for (uint32_t k = t->first_patch[cell]; k < t->first_patch[cell + 1]; k++)
+        ret[t->patches[k].word - t->row[cell]] = t->patches[k].value;
+    for (uint32_t s = r->first_site[tile]; s < r->first_site[tile + 1]; s++) {
+        const struct exch_site *site = &r->sites[s];
+        uint32_t *w = &ret[site->word - r->first_word[tile]];
+        const bool send = site->kind == EXCH_SITE_SEND;
+        const uint32_t base = send ? t->outgoing_base[cell] : t->incoming_base[cell];
+        *w += send ? base / site->item_bytes << 3 : base / site->item_bytes;
+    }
 }
 
 void exch_table_free(struct exch_table *t) {

@@ -3,6 +3,7 @@
  * printed and accepted by --seed. */
 #include "cli/exch_verify.c"
 
+#include "fabric/fabric.h"
 #include "exchange/exch_int.h"
 
 #include <string.h>
@@ -186,53 +187,118 @@ static void test_mutations(void) {
     g_rand_free(g.rand);
 }
 
-/* Rows of several phases: shared rows with their patches give the rows of the phase. */
-static void test_table(void) {
-    struct gen g = {.rand = g_rand_new_with_seed((guint32)g_test_rand_int()), .tiles = 40};
-    struct exch_problem *p[4];
-    struct exch_result *r[4];
-    p[0] = make(&g, UNICAST, 80);
-    r[0] = exch_schedule(p[0], &(struct exch_options){.budget = 50000}, NULL);
-    struct exch_recipe *recipe = exch_recipe_new(p[0], r[0]);
-    for (uint32_t k = 1; k < 4; k++) {
-        p[k] = exch_problem_new(p[0]->n_transfers, p[0]->n_recipients);
-        memcpy(p[k]->source_tile, p[0]->source_tile, 2 * (size_t)p[0]->n_transfers);
-        memcpy(p[k]->words, p[0]->words, 4 * (size_t)p[0]->n_transfers);
-        memcpy(p[k]->first_recipient, p[0]->first_recipient, 4 * ((size_t)p[0]->n_transfers + 1));
-        memcpy(p[k]->recipient_tile, p[0]->recipient_tile, 2 * (size_t)p[0]->n_recipients);
-        for (uint32_t x = 0; x < p[0]->n_transfers; x++)
-            p[k]->source_address[x] = p[0]->source_address[x] + 64 * k;
-        for (uint32_t x = 0; x < p[0]->n_recipients; x++)
-            p[k]->recipient_address[x] = p[0]->recipient_address[x] + 128 * (k / 2);
-        g_assert_cmphex(exch_problem_key(p[k]), ==, exch_problem_key(p[0]));
-        r[k] = exch_replay(p[k], recipe);
-        g_assert_nonnull(r[k]);
-        g_assert_true(exch_rows_check(p[k], r[k], NULL));
+/* Phases that differ from the first one in addresses alone, replayed. */
+enum { N_TABLE = 6 };
+struct table_case {
+    struct exch_problem *p[N_TABLE];
+    struct exch_result *r[N_TABLE];
+};
+
+/* Phase k: 0 and 1 equal; 2 sends and 3 receives elsewhere by one distance, downwards and upwards; 4 both
+ * and a few sources apart; 5 everything apart. */
+static void move_addresses(struct exch_problem *p, uint32_t k) {
+    static const int32_t send[] = {0, 0, -128, 0, 64, 0}, receive[] = {0, 0, 0, 192, 64, 0};
+    for (uint32_t x = 0; x < p->n_transfers; x++) {
+        p->source_address[x] += (uint32_t)send[k];
+        if ((k == 4 && x % 17 == 0) || k == 5) p->source_address[x] += 8 * (1 + x % 5);
     }
-    struct exch_table *t = exch_table_new((const struct exch_result *const *)r, 4);
+    for (uint32_t x = 0; x < p->n_recipients; x++) {
+        p->recipient_address[x] += (uint32_t)receive[k];
+        if (k == 5) p->recipient_address[x] += 8 * (x % 3);
+    }
+}
+
+static void table_cases(struct table_case *c) {
+    struct gen g = {.rand = g_rand_new_with_seed((guint32)g_test_rand_int()), .tiles = 40};
+    struct exch_problem *p = c->p[0] = make(&g, UNICAST, 80);
+    c->r[0] = exch_schedule(p, &(struct exch_options){.budget = 50000}, NULL);
+    struct exch_recipe *recipe = exch_recipe_new(p, c->r[0]);
+    for (uint32_t k = 1; k < N_TABLE; k++) {
+        struct exch_problem *q = c->p[k] = exch_problem_new(p->n_transfers, p->n_recipients);
+        memcpy(q->source_tile, p->source_tile, 2 * (size_t)p->n_transfers);
+        memcpy(q->source_address, p->source_address, 4 * (size_t)p->n_transfers);
+        memcpy(q->words, p->words, 4 * (size_t)p->n_transfers);
+        memcpy(q->first_recipient, p->first_recipient, 4 * ((size_t)p->n_transfers + 1));
+        memcpy(q->recipient_tile, p->recipient_tile, 2 * (size_t)p->n_recipients);
+        memcpy(q->recipient_address, p->recipient_address, 4 * (size_t)p->n_recipients);
+        move_addresses(q, k);
+        g_assert_cmphex(exch_problem_key(q), ==, exch_problem_key(p));
+        c->r[k] = exch_replay(q, recipe);
+        if (c->r[k] == NULL) c->r[k] = exch_schedule(q, &(struct exch_options){.budget = 50000}, NULL);
+        g_assert_true(exch_rows_check(q, c->r[k], NULL));
+    }
+    exch_recipe_free(recipe);
+    g_rand_free(g.rand);
+}
+
+static uint32_t stored_bytes(const struct exch_table *t) {
+    uint32_t most = 0;
+    for (uint32_t tile = 0; tile < t->n_tiles; tile++)
+        most = MAX(most, 4 * (t->first_word[tile + 1] - t->first_word[tile]));
+    return most;
+}
+
+/* Patches change nothing but addresses (C5), by the fabric's own reading of the words. */
+static void check_patches(const struct exch_table *t, size_t cell, uint32_t tile, uint32_t n) {
+    const uint32_t *stored = t->words + t->first_word[tile] + t->row[cell];
+    const uint32_t first = t->first_patch[cell], n_patches = t->first_patch[cell + 1] - first;
+    uint32_t *wanted = g_memdup2(stored, 4 * (size_t)n);
+    uint32_t offsets[EXCH_TABLE_MAX_PATCHES], values[EXCH_TABLE_MAX_PATCHES];
+    g_assert_cmpuint(n_patches, <=, EXCH_TABLE_MAX_PATCHES);
+    for (uint32_t k = 0; k < n_patches; k++) {
+        offsets[k] = t->patches[first + k].word - t->row[cell];
+        wanted[offsets[k]] = values[k] = t->patches[first + k].value;
+    }
+    struct fabric_fault fault;
+    g_assert_true(fabric_patches_check(&(struct fabric_patches){.stored = stored, .wanted = wanted,
+                                           .offsets = offsets, .values = values, .n_words = n,
+                                           .n_patches = n_patches, .tile = tile}, &fault));
+    g_free(wanted);
+}
+
+/* Every phase finds its own row on every tile: with its bases and patches. */
+static void check_table(const struct table_case *c, const struct exch_table *t) {
     uint32_t row[4096];
-    for (uint32_t k = 0; k < 4; k++)
+    for (uint32_t k = 0; k < N_TABLE; k++)
         for (uint32_t tile = 0; tile < TARGET_N_TILES; tile++) {
-            const uint32_t a = r[k]->first_word[tile], n = r[k]->first_word[tile + 1] - a;
-            const size_t c = (size_t)k * t->n_tiles + tile;
+            const uint32_t a = c->r[k]->first_word[tile], n = c->r[k]->first_word[tile + 1] - a;
+            const size_t cell = (size_t)k * t->n_tiles + tile;
             if (n == 0) {
-                g_assert_cmphex(t->row[c], ==, UINT32_MAX);
+                g_assert_cmphex(t->row[cell], ==, UINT32_MAX);
                 continue;
             }
-            g_assert_cmpuint(t->row[c] % 2, ==, 0);
-            memcpy(row, t->words + t->first_word[tile] + t->row[c], 4 * (size_t)n);
-            for (uint32_t q = t->first_patch[c]; q < t->first_patch[c + 1]; q++)
-                row[t->patches[q].word - t->row[c]] = t->patches[q].value;
-            g_assert_cmpmem(row, 4 * n, r[k]->words + a, 4 * n);
+            g_assert_cmpuint(t->row[cell] % 2, ==, 0);
+            g_assert_cmpuint((t->incoming_base[cell] | t->outgoing_base[cell]) % 8, ==, 0);
+            check_patches(t, cell, tile, n);
+            exch_table_row(t, c->r[k], k, tile, row);
+            g_assert_cmpmem(row, 4 * n, c->r[k]->words + a, 4 * n);
         }
-    g_assert_cmpuint(t->n_shared, >, 0);
-    exch_table_free(t);
-    exch_recipe_free(recipe);
-    for (uint32_t k = 0; k < 4; k++) {
-        exch_result_free(r[k]);
-        exch_problem_free(p[k]);
+    g_assert_cmpuint(t->bytes_max, ==, stored_bytes(t));
+}
+
+/* Rows of several phases stored once: more sharing takes fewer bytes, and always gives the same rows. */
+static void test_table(void) {
+    struct table_case c;
+    table_cases(&c);
+    uint32_t bytes = UINT32_MAX, patched[3], based[3];
+    for (enum exch_share share = EXCH_SHARE_EQUAL; share <= EXCH_SHARE_PATCHES; share++) {
+        struct exch_table *t = exch_table_new((const struct exch_result *const *)c.r, N_TABLE, share);
+        check_table(&c, t);
+        g_assert_cmpuint(t->n_shared, >, 0);
+        g_assert_cmpuint(t->bytes_max, <=, bytes);
+        bytes = t->bytes_max;
+        patched[share] = t->n_patched;
+        based[share] = t->n_based;
+        exch_table_free(t);
     }
-    g_rand_free(g.rand);
+    g_assert_cmpuint(based[EXCH_SHARE_EQUAL] + patched[EXCH_SHARE_EQUAL], ==, 0);
+    g_assert_cmpuint(based[EXCH_SHARE_BASES], >, 0);
+    g_assert_cmpuint(patched[EXCH_SHARE_BASES], ==, 0);
+    g_assert_cmpuint(patched[EXCH_SHARE_PATCHES], >, 0);
+    for (uint32_t k = 0; k < N_TABLE; k++) {
+        exch_result_free(c.r[k]);
+        exch_problem_free(c.p[k]);
+    }
 }
 
 int main(int argc, char **argv) {
