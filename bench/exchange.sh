@@ -22,6 +22,20 @@ for p in phases:
           (name, p["seconds"], p["check_seconds"], p["verify_seconds"]), file=sys.stderr)
 ' "$case"
 }
+# Of the Pareto set, the shortest schedule whose largest row has at most so many bytes.
+compact() {
+    case=$1 file=$2 bytes=$3
+    "$IPU_STACK" exchange-schedule-bench "$file" --pareto 8 --json | python3 -c '
+import json, sys
+case, limit = sys.argv[1], int(sys.argv[2])
+points = json.load(sys.stdin)["phases"]
+p = min((p for p in points if p["row_bytes_max"] <= limit), key=lambda p: p["horizon"])
+for key in ("horizon", "ratio", "row_bytes_max", "row_bytes_total", "verified", "fingerprint"):
+    v = p[key]
+    print("exchange,%s,%s,%s" % (case, key, "%.4f" % v if key == "ratio" else str(v).lower() if key == "verified" else v))
+print("%s: Pareto set %.2f s" % (case, points[-1]["seconds"]), file=sys.stderr)
+' "$case" "$bytes"
+}
 for name in mlp-b1 mlp-256 attention-b1; do
     rows "$name" "$data/$name.json.zst"
 done
@@ -29,6 +43,7 @@ for kind in ${KINDS:-syn-100k syn-m0 syn-m3 syn-a syn-a-gather syn-a2w syn-h2 sy
     for seed in ${SEEDS:-1 2 3}; do
         "$IPU_STACK" exchange-problem --kind "$kind" --seed "$seed" -o "$work/p.exch" >&2
         rows "$kind-seed$seed" "$work/p.exch"
+        [ "$kind" != syn-v34 ] || compact "$kind-compact-seed$seed" "$work/p.exch" 5000
         [ "$kind" = syn-h2 ] || continue
         "$IPU_STACK" exchange-problem --kind "$kind" --seed "$seed" --addresses hostile -o "$work/p.exch" >&2
         rows "$kind-hostile-seed$seed" "$work/p.exch"

@@ -7,9 +7,11 @@
  * where idle already lost is sunk (the cap), and urgency is the projected finish (start + words
  * still to come) or the words still to come, with more weight on the last words so that all end
  * together. A sender without a candidate comes back later. The time lines then say whether the slot
- * obeys every rule. For small rows a pointer control, a neutral and a gap count as slots, the pointer
- * more at tiles whose rows are longer than the mean. Time per message does not depend on their number. Only for problems without
- * dependencies, moving sources and multicast. */
+ * obeys every rule. For small rows a pointer control, a neutral and a gap count as slots, the
+ * pointer more at tiles whose rows are longer than the mean; and a message gains if the sender of
+ * the one that continues it at the receiver will be free just when it ends, which the receiver then
+ * counts on (in three of four cases that one follows). Time per message does not depend on their
+ * number. Only for problems without dependencies, moving sources and multicast. */
 #include "exchange/exch_int.h"
 
 #include <stdlib.h>
@@ -24,6 +26,7 @@ struct dense {
     const struct exch_msgs *m;
     const struct exch_route *route;
     const struct exch_dense_options *o;
+    struct exch_dense_small small; /* all 0 where only slots count */
     struct exch_lines *l;
     struct exch_sched *s;
     uint32_t *list;       /* messages by (sender, receiver), taken from the front */
@@ -44,7 +47,7 @@ struct dense {
     int16_t score[N];
     int16_t scale, ttm_weight, gapless;
     int16_t contiguous[N]; /* worth of a pointer control saved at the receiver */
-    int32_t words[N];   /* of a tile, beyond sends and source controls, so far */
+    int32_t words[N];      /* of a tile, beyond sends and source controls, so far */
     int64_t words_sum;
     uint32_t
         *follower; /* [messages] the one whose destination starts where this ends, or UINT32_MAX */
@@ -52,6 +55,7 @@ struct dense {
     /* [N * N] 1 where what goes in front of the pair's next message at the receiver is there */
     uint8_t *open;
     uint8_t *done;
+    int16_t promised[N]; /* receiver that counts on the sender's next message, or -1 */
     /* time wheel: senders due in a slot, linked */
     uint32_t n_buckets;
     int32_t *bucket; /* head of list or -1 */
@@ -132,6 +136,21 @@ CLONES static uint32_t score_find(const int16_t *score, int16_t value) {
     }
     return N;
 }
+/* Receivers with at least this score, ascending. */
+CLONES static uint32_t score_list(const int16_t *score, int16_t least, uint16_t *list) {
+    uint32_t n = 0;
+    for (uint32_t w = 0; w < N; w += 16) {
+        const v16 any = *(const v16 *)(score + w) >= (v16){0} + least;
+        uint64_t bits[4];
+        memcpy(bits, &any, sizeof bits);
+        if ((bits[0] | bits[1] | bits[2] | bits[3]) == 0) continue;
+        for (uint32_t d = w; d < w + 16; d++) {
+            list[n] = (uint16_t)d;
+            n += score[d] >= least;
+        }
+    }
+    return n;
+}
 /* Earliest wait of a receiver with something pending. */
 CLONES static int16_t first_wait(const int16_t *near_free, const int8_t *ttm, const uint8_t *pend) {
     const v16 zero = {0}, never = zero + INT16_MIN;
@@ -157,8 +176,9 @@ static int32_t pointer_words(const struct dense *k, uint32_t d, uint32_t items) 
 /* Receivers that have more control words than the mean by now save with more weight. */
 static void set_contiguous(struct dense *k, uint32_t d) {
     const float mean = (float)k->words_sum / (float)N;
-    const float more = CLAMP(((float)k->words[d] - mean) * k->o->even, -0.7f, 2.0f);
-    const float v = k->o->contiguous * (1.0f + more) * (float)k->scale;
+    const float more = CLAMP(((float)k->words[d] - mean) * k->small.even, -0.7f, 2.0f);
+    float v = k->small.contiguous * (1.0f + more) * (float)k->scale;
+    if (k->expect[d] >= 0 && k->promised[k->expect[d]] == (int16_t)d) v *= k->small.guard;
     k->contiguous[d] = (int16_t)MIN(v, 7000.0f);
 }
 
@@ -171,10 +191,12 @@ static void set_scale(struct dense *k) {
     k->scale = (int16_t)CLAMP(room, 4.0f, 64.0f);
     const uint32_t worst = 2 * MAX(k->o->look, k->o->cap);
     if (worst * (uint32_t)k->scale > 12000) k->scale = (int16_t)(12000 / worst);
-    const float bonus = 2 * (k->o->contiguous + k->o->gapless); /* at most, in slots */
+    /* at most, in slots */
+    const float bonus =
+        2 * (k->small.contiguous * k->small.guard + k->small.gapless) + k->small.ahead;
     if (bonus * (float)k->scale > 16000.0f) k->scale = (int16_t)MAX(16000.0f / bonus, 1.0f);
     for (uint32_t d = 0; d < N; d++) set_contiguous(k, d);
-    k->gapless = (int16_t)(k->o->gapless * (float)k->scale);
+    k->gapless = (int16_t)(k->small.gapless * (float)k->scale);
     k->ttm_weight = (int16_t)(k->o->projected ? k->o->weight * (float)k->scale + 0.5f : 0);
 }
 static void set_urgency(struct dense *k, uint32_t d) {
@@ -224,6 +246,40 @@ static int16_t later_score(const struct dense *k, const struct scoring *g, uint3
                         NONE + 1);
 }
 
+/* First waiting message of a sender for a receiver. */
+static inline uint32_t next_message(const struct dense *k, uint32_t s, uint32_t d) {
+    return k->list[k->head[k->pair_of[(size_t)s * N + d]]];
+}
+
+/* Worth of putting message i into this slot because of the message that continues it: most when the
+ * sender of that will be free just when the receiver is. */
+static int16_t ahead_worth(const struct dense *k, uint32_t i, uint32_t slot) {
+    const uint32_t f = k->follower[i], n = k->m->items[i];
+    if (f == UINT32_MAX || k->done[f]) return 0;
+    const uint32_t s = k->m->src[i], d = k->m->rec_tile[k->m->rec0[i]], o = k->m->src[f];
+    if (k->promised[o] >= 0 && k->promised[o] != (int16_t)d) return 0;
+    if (o != s && next_message(k, o, d) != f) return 0;
+    const uint32_t end = slot + n, free = o == s ? end : k->cursor[o];
+    const int32_t gap = (int32_t)free + k->route->ttm[o][d] - (int32_t)end - k->route->ttm[s][d];
+    const float v = k->small.ahead - k->small.ahead_gap * (float)ABS(gap);
+    return v > 0 ? (int16_t)(v * (float)k->scale) : 0;
+}
+
+/* Adds it to the scores of all receivers that could be best with it. */
+static int16_t score_ahead(struct dense *k, uint32_t s, const struct scoring *g, int16_t best) {
+    const int32_t least = MAX(best - (int32_t)(k->small.ahead * (float)k->scale), NONE + 1);
+    uint16_t list[N];
+    const uint32_t n = score_list(k->score, (int16_t)least, list);
+    for (uint32_t a = 0; a < n; a++) {
+        const uint32_t d = list[a];
+        const int32_t at = k->free_label[d] - g->ttm[d] - 1;
+        const uint32_t slot = (uint32_t)MAX((int32_t)k->cursor[s], at);
+        k->score[d] = (int16_t)(k->score[d] + ahead_worth(k, next_message(k, s, d), slot));
+        best = MAX(best, k->score[d]);
+    }
+    return best;
+}
+
 /* Best message of a sender within the look-ahead; false if there is none. */
 static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
     const uint32_t from = k->cursor[s], limit = from + k->o->look;
@@ -242,6 +298,7 @@ static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
                               .contiguous = k->contiguous,
                               .gapless = k->gapless};
     int16_t best = score_all(&g, k->score);
+    if (k->small.ahead > 0 && best != NONE) best = score_ahead(k, s, &g, best);
     struct candidate pushed[N];
     uint32_t n_pushed = 0;
     while (best != NONE) {
@@ -250,7 +307,7 @@ static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
         uint32_t slot = (uint32_t)MAX((int32_t)from, at), p = 0;
         while (p < n_pushed && pushed[p].d != d) p++;
         if (p < n_pushed) slot = pushed[p].slot;
-        const uint32_t message = k->list[k->head[k->pair_of[(size_t)s * N + d]]];
+        const uint32_t message = next_message(k, s, d);
         const uint32_t v = exch_lines_try(k->l, message, slot);
         k->evaluations++;
         if (v == slot) {
@@ -258,6 +315,8 @@ static bool choose(struct dense *k, uint32_t s, struct candidate *ret) {
             return true;
         }
         k->score[d] = v > limit ? NONE : later_score(k, &g, d, v - from);
+        if (k->small.ahead > 0 && v <= limit)
+            k->score[d] = (int16_t)(k->score[d] + ahead_worth(k, message, v));
         if (v <= limit) {
             pushed[p] = (struct candidate){d, v};
             n_pushed += p == n_pushed;
@@ -272,7 +331,7 @@ static void set_expect(struct dense *k, uint32_t d, uint32_t f) {
     k->expect[d] = -1;
     if (f == UINT32_MAX || k->done[f]) return;
     const uint32_t s = k->m->src[f];
-    if (k->list[k->head[k->pair_of[(size_t)s * N + d]]] != f) return;
+    if (next_message(k, s, d) != f) return;
     k->expect[d] = (int16_t)s;
     k->open[(size_t)s * N + d] = 1;
 }
@@ -289,10 +348,20 @@ static void count_words(struct dense *k, uint32_t s, const struct candidate *c, 
     set_contiguous(k, c->d);
 }
 
+/* Renews what the receiver waits for behind message i, and whether it counts on the sender of that.
+ * A receiver that counted on the sender of i in vain keeps its guard until its own next message. */
+static void set_promises(struct dense *k, uint32_t i) {
+    const uint32_t d = k->m->rec_tile[k->m->rec0[i]];
+    k->promised[k->m->src[i]] = -1;
+    set_expect(k, d, k->follower[i]);
+    if (ahead_worth(k, i, k->s->slot[i]) > 0) k->promised[k->m->src[k->follower[i]]] = (int16_t)d;
+    set_contiguous(k, d);
+}
+
 static void take(struct dense *k, uint32_t s, const struct candidate *c) {
     const uint32_t pair = k->pair_of[(size_t)s * N + c->d], i = k->list[k->head[pair]++];
     const uint32_t left = k->pair_end[pair] - k->head[pair], n = k->m->items[i];
-    if (k->o->even != 0) count_words(k, s, c, n);
+    if (k->small.even != 0) count_words(k, s, c, n);
     k->pend[(size_t)s * N + c->d] = (uint8_t)MIN(left, 255u);
     k->open[(size_t)s * N + c->d] = 0;
     exch_lines_commit(k->l, i, c->slot);
@@ -301,7 +370,7 @@ static void take(struct dense *k, uint32_t s, const struct candidate *c) {
     k->free_label[c->d] = (int32_t)c->slot + k->route->ttm[s][c->d] + 1 + (int32_t)n;
     set_near(k, c->d);
     k->done[i] = 1;
-    set_expect(k, c->d, k->follower[i]);
+    if (k->small.contiguous > 0) set_promises(k, i);
     k->left_out[s] -= n;
     k->words_left -= n;
     k->left_in[c->d] -= n;
@@ -333,18 +402,14 @@ static void postpone(struct dense *k, uint32_t s) {
     k->cursor[s] = (uint32_t)MAX((int32_t)k->cursor[s] + half + 1, first - half);
 }
 
-static int compare_key(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Messages by receiver and address: neighbours that touch follow each other. */
 static void find_followers(struct dense *k) {
     const struct exch_msgs *m = k->m;
     k->follower = g_new(uint32_t, m->n + 1);
     memset(k->follower, 0xff, (m->n + 1) * sizeof *k->follower);
     memset(k->expect, 0xff, sizeof k->expect);
-    if (k->o->contiguous == 0) return;
+    memset(k->promised, 0xff, sizeof k->promised);
+    if (k->small.contiguous == 0) return;
     uint32_t first[N + 1] = {0};
     for (uint32_t i = 0; i < m->n; i++) first[m->rec_tile[m->rec0[i]] + 1]++;
     for (uint32_t d = 0; d < N; d++) first[d + 1] += first[d];
@@ -353,7 +418,7 @@ static void find_followers(struct dense *k) {
     for (uint32_t i = 0; i < m->n; i++)
         key[at[m->rec_tile[m->rec0[i]]]++] = (uint64_t)exch_rec_address(m, i, m->rec0[i]) << 32 | i;
     for (uint32_t d = 0; d < N; d++) {
-        qsort(key + first[d], first[d + 1] - first[d], sizeof *key, compare_key);
+        qsort(key + first[d], first[d + 1] - first[d], sizeof *key, exch_key_compare);
         for (uint32_t a = first[d]; a + 1 < first[d + 1]; a++) {
             const uint32_t i = (uint32_t)key[a], j = (uint32_t)key[a + 1];
             if ((key[a] >> 32) + 4u * m->items[i] == key[a + 1] >> 32) k->follower[i] = j;
@@ -457,6 +522,7 @@ void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options
     k->m = m;
     k->route = exch_route();
     k->o = o;
+    if (o->small != NULL) k->small = *o->small;
     k->s = ret;
     k->l = exch_lines_new(m, relaxed);
     k->list = g_new(uint32_t, m->n + 1);

@@ -14,6 +14,12 @@
 /* Supervisor registers and the control register in rows (exchange 2.5, 2.6). */
 enum { EXCH_REG_ZERO = 15, EXCH_REG_RETURN = 10, EXCH_CSR_OUTGOING_BASE = 0xa7 };
 
+/* For qsort of 64-bit keys. */
+static inline int exch_key_compare(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
 /* --- Routes: tables by logical tile, made once. --- */
 
 struct exch_route {
@@ -88,6 +94,9 @@ uint32_t exch_lines_find(struct exch_lines *l, uint32_t i, uint32_t from);
 /* 0 if message i fits in slot s, else a later slot worth trying. */
 uint32_t exch_lines_try(struct exch_lines *l, uint32_t i, uint32_t s);
 void exch_lines_commit(struct exch_lines *l, uint32_t i, uint32_t s);
+/* Its two halves, to fill the lines of one tile again after a reset. */
+void exch_lines_commit_send(struct exch_lines *l, uint32_t i, uint32_t s);
+void exch_lines_commit_receive(struct exch_lines *l, uint32_t i, uint32_t j, uint32_t s);
 /* First slot of a base switch behind every send of the tile, or UINT32_MAX. Commits it. */
 uint32_t exch_lines_put(struct exch_lines *l, uint32_t tile, uint32_t from);
 /* End of the phase with message i in slot s: the largest of its horizons. */
@@ -106,6 +115,16 @@ struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m);
 void exch_sched_serial(const struct exch_msgs *m, const uint32_t *order, bool relaxed,
                        struct exch_sched *ret);
 
+/* Small rows: what is worth how many slots to the dense greedy. */
+struct exch_dense_small {
+    float contiguous; /* for a message that continues its receiver's buffer */
+    float gapless;    /* to a sender, and to a receiver, for no gap */
+    float ahead;      /* if the sender of a continuation will be free just in time, */
+    float ahead_gap;  /* less this per slot that it will be early or late; */
+    float guard;      /* then the continuation is worth so many times `contiguous` */
+    float even;       /* further worth per word that a tile's row is longer than the mean */
+};
+
 /* Greedy of dense unicast (exch_dense.c). */
 struct exch_dense_options {
     uint32_t look, cap;
@@ -114,12 +133,8 @@ struct exch_dense_options {
     float tail_weight; /* further weight of the last `tail` words: a small spread of the ends */
     uint32_t tail;
     float lead; /* slots by which a sender looks earlier per word more than the mean left */
-    int32_t
-        keep_before;  /* messages of the given schedule that are sent before this stay; 0 = none */
-    float contiguous; /* slots that a message is worth which continues its receiver's buffer: small
-                         rows */
-    float gapless; /* slots that it is worth to a sender, and to a receiver, to leave no gap */
-    float even;    /* further worth per word that a tile's row is longer than the mean */
+    int32_t keep_before; /* messages of the given schedule sent before this stay; 0 = none */
+    const struct exch_dense_small *small; /* NULL: only slots count */
 };
 bool exch_dense_applies(const struct exch_msgs *m);
 void exch_sched_dense(const struct exch_msgs *m, const struct exch_dense_options *o, bool relaxed,
@@ -149,11 +164,30 @@ struct exch_repair_options {
 bool exch_repair_applies(const struct exch_msgs *m);
 void exch_sched_repair(const struct exch_msgs *m, const struct exch_repair_options *o,
                        struct exch_sched *s);
+/* Moves messages of a dense unicast schedule, which must be complete with its horizon, so that the
+ * longest rows lose words; the horizon does not grow (exch_trim.c). */
+struct exch_trim_options {
+    uint32_t limit;  /* row words that are few enough; 0 = as few as possible */
+    uint64_t budget; /* messages looked at; one moved counts as 40 */
+    bool relaxed;
+};
+/* Returns the words of the longest row. */
+uint32_t exch_sched_trim(const struct exch_msgs *m, const struct exch_trim_options *o,
+                         struct exch_sched *s);
 /* Words of the busiest endpoint for the widths of the messages. */
 uint32_t exch_endpoint_bound(const struct exch_msgs *m);
 /* Rows of a schedule. NULL with an error if a row exceeds its reservation. */
 struct exch_result *exch_result_new(const struct exch_msgs *m, const struct exch_sched *s,
                                     GError **error);
+
+/* Row words of single tiles of a schedule that changes. It starts with the order of the messages in
+ * the schedule; after a change the n-th send or receive of a tile in time is set anew (unicast). */
+struct exch_row_counter;
+struct exch_row_counter *exch_row_counter_new(const struct exch_msgs *m, const struct exch_sched *s);
+void exch_row_counter_free(struct exch_row_counter *c);
+void exch_row_counter_send(struct exch_row_counter *c, uint32_t tile, uint32_t at, uint32_t i);
+void exch_row_counter_receive(struct exch_row_counter *c, uint32_t tile, uint32_t at, uint32_t i);
+uint32_t exch_row_count(struct exch_row_counter *c, uint32_t tile);
 
 /* Appends the messages in order by the plain rules of exchange 12.3 (exch_append.c); words of all
  * rows, first word of each tile [TARGET_N_TILES + 1], slots. Returns the horizon. Messages that

@@ -359,7 +359,7 @@ uint32_t exch_lines_find(struct exch_lines *l, uint32_t i, uint32_t from) {
     }
 }
 
-static void commit_recipient(struct exch_lines *l, uint32_t i, uint32_t j, uint32_t s) {
+void exch_lines_commit_receive(struct exch_lines *l, uint32_t i, uint32_t j, uint32_t s) {
     const struct exch_msgs *m = l->m;
     const uint32_t t = m->rec_tile[j], n = m->items[i], flag = m->rec_flag[j];
     const uint32_t x = s + (uint32_t)m->rec_x[j], lag = exch_lag(l->route, t);
@@ -386,10 +386,9 @@ static void commit_recipient(struct exch_lines *l, uint32_t i, uint32_t j, uint3
         element_set(l, t, m->rec_elem[j], true, p, p + n + TARGET_EXCH_TAIL_GUARD);
 }
 
-void exch_lines_commit(struct exch_lines *l, uint32_t i, uint32_t s) {
+void exch_lines_commit_send(struct exch_lines *l, uint32_t i, uint32_t s) {
     const struct exch_msgs *m = l->m;
     const uint32_t t = m->src[i], n = m->items[i];
-    for (uint32_t j = m->rec0[i]; j < m->rec0[i + 1]; j++) commit_recipient(l, i, j, s);
     uint64_t *w = lines_of(l, t, s + n)->w;
     set_range(w + P_SEND, N_PLANES, s, s + n);
     if (!l->relaxed) set(w, P_BAN, s);
@@ -398,6 +397,12 @@ void exch_lines_commit(struct exch_lines *l, uint32_t i, uint32_t s) {
     set(w, P_BND, s + n);
     if (m->paired[i]) set_range(lines_of(l, t ^ 1, s + n)->w + P_SEND, N_PLANES, s, s + n);
     if (m->src_elem[i] != 0) element_set(l, t, m->src_elem[i], false, s, s + n);
+}
+
+void exch_lines_commit(struct exch_lines *l, uint32_t i, uint32_t s) {
+    const struct exch_msgs *m = l->m;
+    for (uint32_t j = m->rec0[i]; j < m->rec0[i + 1]; j++) exch_lines_commit_receive(l, i, j, s);
+    exch_lines_commit_send(l, i, s);
 }
 
 uint32_t exch_lines_put(struct exch_lines *l, uint32_t t, uint32_t from) {

@@ -41,11 +41,6 @@ uint64_t exch_problem_key(const struct exch_problem *p) {
     return h;
 }
 
-static int compare_key(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 struct exch_recipe *exch_recipe_new(const struct exch_problem *p, const struct exch_result *r) {
     struct exch_recipe *k = g_new0(struct exch_recipe, 1);
     k->key = exch_problem_key(p);
@@ -59,7 +54,7 @@ struct exch_recipe *exch_recipe_new(const struct exch_problem *p, const struct e
     k->width = r->width;
     uint64_t *key = g_new(uint64_t, r->n_messages + 1);
     for (uint32_t i = 0; i < r->n_messages; i++) key[i] = (uint64_t)r->messages[i].slot << 32 | i;
-    qsort(key, r->n_messages, sizeof *key, compare_key);
+    qsort(key, r->n_messages, sizeof *key, exch_key_compare);
     for (uint32_t i = 0; i < r->n_messages; i++) k->order[i] = (uint32_t)key[i];
     g_free(key);
     return k;

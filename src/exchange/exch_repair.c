@@ -139,18 +139,13 @@ static void consider(struct repair *k, struct component *c, const uint32_t *orde
 
 /* --- Starting orders --- */
 
-static int compare_key(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void sort_trial(struct repair *k, const struct component *c, const uint32_t *key_of) {
     uint64_t *key = g_new(uint64_t, c->n + 1);
     for (uint32_t n = 0; n < c->n; n++) {
         const uint32_t i = k->order[c->first + n];
         key[n] = (uint64_t)key_of[i] << 32 | i;
     }
-    qsort(key, c->n, sizeof *key, compare_key);
+    qsort(key, c->n, sizeof *key, exch_key_compare);
     for (uint32_t n = 0; n < c->n; n++) k->trial[n] = (uint32_t)key[n];
     g_free(key);
 }

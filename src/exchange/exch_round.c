@@ -65,15 +65,10 @@ static void colour_exact(struct colouring *k, uint32_t i) {
     put(k, i, a);
 }
 
-static int compare_key(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static uint32_t *longest_first(const struct exch_msgs *m) {
     uint64_t *key = g_new(uint64_t, m->n + 1);
     for (uint32_t i = 0; i < m->n; i++) key[i] = (uint64_t)(UINT32_MAX - m->items[i]) << 32 | i;
-    qsort(key, m->n, sizeof *key, compare_key);
+    qsort(key, m->n, sizeof *key, exch_key_compare);
     uint32_t *order = g_new(uint32_t, m->n + 1);
     for (uint32_t i = 0; i < m->n; i++) order[i] = (uint32_t)key[i];
     g_free(key);

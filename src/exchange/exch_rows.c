@@ -27,11 +27,6 @@ static int compare_receive(const void *a, const void *b) {
     const struct receive *x = a, *y = b;
     return x->label < y->label ? -1 : x->label > y->label;
 }
-static int compare_key(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void sum_up(uint32_t *first) {
     for (uint32_t t = 0; t < TARGET_N_TILES; t++) first[t + 1] += first[t];
 }
@@ -42,7 +37,7 @@ static void sort_sends(uint32_t *send, uint32_t n, const uint32_t *slot) {
     if (sorted) return;
     uint64_t *key = g_new(uint64_t, n);
     for (uint32_t k = 0; k < n; k++) key[k] = (uint64_t)slot[send[k]] << 32 | send[k];
-    qsort(key, n, sizeof *key, compare_key);
+    qsort(key, n, sizeof *key, exch_key_compare);
     for (uint32_t k = 0; k < n; k++) send[k] = (uint32_t)key[k];
     g_free(key);
 }
@@ -241,7 +236,8 @@ static void drop_neutrals(struct make *k, uint32_t t) {
     w->n_all = kept;
 }
 
-static bool make_tile(struct make *k, uint32_t t, GError **error) {
+/* The row of one tile, appended to k->out; false if it has none. */
+static bool encode_tile(struct make *k, uint32_t t) {
     struct tile_work *w = &k->w;
     w->n_x = w->n_p = w->horizon = 0;
     struct previous prev = {0};
@@ -253,15 +249,21 @@ static bool make_tile(struct make *k, uint32_t t, GError **error) {
     merge_controls(w);
     add_sends(w, k->m, k->s, k->g.send + k->g.first_send[t],
               k->g.first_send[t + 1] - k->g.first_send[t], k->s->put[t]);
-    k->r->first_word[t] = k->out.words->len;
-    k->r->first_site[t] = k->out.sites->len;
-    k->r->tile_horizon[t] = w->horizon;
     drop_neutrals(k, t);
-    if (w->n_all == 0 && w->n_sends == 0) return true;
-    k->r->active[t] = 1;
+    if (w->n_all == 0 && w->n_sends == 0) return false;
     k->out.row_start = k->out.words->len;
     const bool ok = exch_encode_row(&k->out, w->sends, w->n_sends, w->all, w->n_all, w->horizon);
     BUG_ON(!ok); /* the time lines leave room for every alignment */
+    return true;
+}
+
+static bool make_tile(struct make *k, uint32_t t, GError **error) {
+    k->r->first_word[t] = k->out.words->len;
+    k->r->first_site[t] = k->out.sites->len;
+    const bool any = encode_tile(k, t);
+    k->r->tile_horizon[t] = k->w.horizon;
+    if (!any) return true;
+    k->r->active[t] = 1;
     const uint32_t bytes = 4 * (k->out.words->len - k->out.row_start);
     k->r->row_bytes_total += bytes;
     if (bytes > k->r->row_bytes_max) {
@@ -362,4 +364,45 @@ struct exch_result *exch_result_new(const struct exch_msgs *m, const struct exch
 
 void exch_result_free(struct exch_result *r) {
     if (r != NULL) arena_free(r->arena);
+}
+
+/* --- Words of one row --- */
+
+struct exch_row_counter {
+    struct make k;
+};
+
+struct exch_row_counter *exch_row_counter_new(const struct exch_msgs *m,
+                                              const struct exch_sched *s) {
+    struct exch_row_counter *c = g_new0(struct exch_row_counter, 1);
+    c->k = (struct make){.m = m, .s = s};
+    gather_new(&c->k.g, m, s);
+    work_new(&c->k.w, &c->k.g);
+    c->k.out.words = g_array_new(FALSE, FALSE, 4);
+    c->k.out.sites = g_array_new(FALSE, FALSE, sizeof(struct exch_site));
+    return c;
+}
+
+void exch_row_counter_free(struct exch_row_counter *c) {
+    gather_free(&c->k.g);
+    work_free(&c->k.w);
+    g_array_free(c->k.out.words, TRUE);
+    g_array_free(c->k.out.sites, TRUE);
+    g_free(c);
+}
+
+void exch_row_counter_send(struct exch_row_counter *c, uint32_t tile, uint32_t at, uint32_t i) {
+    c->k.g.send[c->k.g.first_send[tile] + at] = i;
+}
+void exch_row_counter_receive(struct exch_row_counter *c, uint32_t tile, uint32_t at, uint32_t i) {
+    const uint32_t j = c->k.m->rec0[i];
+    c->k.g.rec[c->k.g.first_rec[tile] + at] =
+        (struct receive){payload_label(c->k.m, i, j, c->k.s->slot[i]), i, j};
+}
+
+uint32_t exch_row_count(struct exch_row_counter *c, uint32_t tile) {
+    g_array_set_size(c->k.out.words, 0);
+    g_array_set_size(c->k.out.sites, 0);
+    encode_tile(&c->k, tile);
+    return c->k.out.words->len;
 }

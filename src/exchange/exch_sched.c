@@ -61,13 +61,8 @@ uint32_t exch_endpoint_bound(const struct exch_msgs *m) {
     return most;
 }
 
-static int compare_key(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void sort_keys(uint64_t *key, uint32_t n, uint32_t *order) {
-    qsort(key, n, sizeof *key, compare_key);
+    qsort(key, n, sizeof *key, exch_key_compare);
     for (uint32_t i = 0; i < n; i++) order[i] = (uint32_t)key[i];
 }
 
@@ -218,25 +213,28 @@ static void try_static(struct attempt *a) {
 /* Found by trials on seed 1 of the kinds of exchange 16. Phases of one length prefer the first two,
  * mixed ones the third, which then goes first. */
 static const struct exch_dense_options dense_sets[] = {
-    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0, 0, 0, 0},
-    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0, 0, 0, 0},
-    {16, 4, 0.003f, true, 0, 0, 0, 0, 0, 0, 0},
-    {16, 8, 0.01f, true, 0.1f, 500, 0.1f, 0, 0, 0, 0},
-    {2, 4, 0.01f, true, 0, 0, 0.02f, 0, 0, 0, 0},
-    {16, 5, 0.01f, true, 0.05f, 800, 0.1f, 0, 0, 0, 0},
-    {24, 7, 0.02f, true, 0.1f, 500, 0.2f, 0, 0, 0, 0},
-    {8, 6, 0.01f, true, 0, 0, 0, 0, 0, 0, 0},
-    {16, 6, 0.03f, true, 0, 0, 0, 0, 0, 0, 0},
-    {4, 6, 0.01f, true, 0, 0, 0, 0, 0, 0, 0},
-    {32, 8, 0.05f, true, 0, 0, 0, 0, 0, 0, 0},
-    {12, 4, 0.02f, true, 0, 0, 0, 0, 0, 0, 0},
+    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0, NULL},
+    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0, NULL},
+    {16, 4, 0.003f, true, 0, 0, 0, 0, NULL},
+    {16, 8, 0.01f, true, 0.1f, 500, 0.1f, 0, NULL},
+    {2, 4, 0.01f, true, 0, 0, 0.02f, 0, NULL},
+    {16, 5, 0.01f, true, 0.05f, 800, 0.1f, 0, NULL},
+    {24, 7, 0.02f, true, 0.1f, 500, 0.2f, 0, NULL},
+    {8, 6, 0.01f, true, 0, 0, 0, 0, NULL},
+    {16, 6, 0.03f, true, 0, 0, 0, 0, NULL},
+    {4, 6, 0.01f, true, 0, 0, 0, 0, NULL},
+    {32, 8, 0.05f, true, 0, 0, 0, 0, NULL},
+    {12, 4, 0.02f, true, 0, 0, 0, 0, NULL},
 };
 /* Small rows: messages that continue their receiver's buffer and leave no gap are worth waiting for;
  * from short phases to short rows. */
 static const struct exch_dense_options compact_sets[] = {
-    {48, 3, 0.06f, true, 0.05f, 1000, 0.1f, 0, 15, 25, 0.02f},
-    {64, 2, 0.06f, true, 0.05f, 1000, 0.1f, 0, 30, 50, 0.015f},
-    {31, 3, 0.03f, true, 0.1f, 1000, 0.1f, 0, 60, 70, 0.01f},
+    {48, 3, 0.06f, true, 0.05f, 1000, 0.1f, 0,
+     &(const struct exch_dense_small){15, 25, 20, 10, 1.5f, 0.02f}},
+    {32, 2, 0.06f, true, 0.05f, 1000, 0.1f, 0,
+     &(const struct exch_dense_small){30, 45, 40, 20, 1.5f, 0.015f}},
+    {32, 2, 0.06f, true, 0.05f, 1000, 0.1f, 0,
+     &(const struct exch_dense_small){50, 60, 50, 25, 1.5f, 0.015f}},
 };
 enum { DENSE_FOR_MIXED = 2 };
 
@@ -292,6 +290,18 @@ static void try_ends(struct attempt *a) {
     if (a->best->horizon < first) offer(a, a->best, "finish");
 }
 
+/* Schedules for small rows, whose longest rows are then trimmed. */
+static void try_compact(struct attempt *a) {
+    const struct exch_trim_options o = {.limit = a->k->o->max_row_bytes / 4,
+                                        .budget = 50000 + a->m->n / 4,
+                                        .relaxed = a->k->o->relaxed};
+    for (uint32_t i = 0; i < ARRAY_LEN(compact_sets); i++) {
+        exch_sched_dense(a->m, &compact_sets[i], a->k->o->relaxed, a->s);
+        exch_sched_trim(a->m, &o, a->s);
+        made(a, "compact");
+    }
+}
+
 static void try_dense(struct attempt *a, uint32_t n_sets) {
     const uint64_t cost = 16 * (uint64_t)a->m->n;
     const bool mixed = !one_length(a->m);
@@ -304,11 +314,7 @@ static void try_dense(struct attempt *a, uint32_t n_sets) {
     }
     const bool large = a->m->n > 200000; /* little to win where a tile has hundreds of messages */
     if (!finished(a->k) && (!large || a->k->o->effort == EXCH_EFFORT_BEST)) try_ends(a);
-    const bool small = a->k->all != NULL || a->k->o->max_row_bytes != 0;
-    for (uint32_t i = 0; i < ARRAY_LEN(compact_sets) && small; i++) {
-        exch_sched_dense(a->m, &compact_sets[i], a->k->o->relaxed, a->s);
-        made(a, "compact");
-    }
+    if (a->k->all != NULL || a->k->o->max_row_bytes != 0) try_compact(a);
 }
 
 /* Tiers of the multicast greedy: ordinary and paired apart (each change costs a late member). */
@@ -413,7 +419,7 @@ static void try_one(struct search *k, enum exch_width width, enum exch_priority 
     struct attempt a;
     attempt_begin(&a, k, width, NULL);
     uint32_t *order = g_new(uint32_t, a.m->n + 1);
-    static const struct exch_dense_options directional = {0, 1, 1.0f, false, 0, 0, 0, 0, 0, 0, 0};
+    static const struct exch_dense_options directional = {0, 1, 1.0f, false, 0, 0, 0, 0, NULL};
     switch (priority) {
     case EXCH_PRIORITY_FINISH:
     case EXCH_PRIORITY_REMAINING_DIRECTIONAL:

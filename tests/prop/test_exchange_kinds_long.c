@@ -1,7 +1,9 @@
 /* Every synthetic kind (seeds 1 to 3) and every captured phase at normal effort: executed by the fabric,
  * never below the bound, within the ratio that is asked of its kind, row bytes within limits, and the same
- * rows when scheduled again. */
+ * rows when scheduled again. The Pareto set of syn-v34 has a point of small rows near the bound. */
 #include "cli/exch_verify.c"
+
+#include <math.h>
 
 struct limit {
     const char *kind;
@@ -50,6 +52,31 @@ static void test_kind(gconstpointer data) {
     }
 }
 
+static void test_compact(void) {
+    enum { MOST = 8, ROW_BYTES = 5000 };
+    for (uint32_t seed = 1; seed <= 3; seed++) {
+        struct exch_problem *p = exch_generate("syn-v34", seed, false, NULL);
+        const struct exch_options o = {.effort = EXCH_EFFORT_NORMAL};
+        struct exch_result *set[MOST];
+        const uint32_t n = exch_pareto(p, &o, MOST, set, NULL);
+        double best = INFINITY;
+        for (uint32_t k = 0; k < n; k++) {
+            const struct exch_result *r = set[k];
+            g_test_message("seed %u: %u bytes, %u", seed, r->row_bytes_max, r->horizon);
+            if (r->row_bytes_max > ROW_BYTES) continue;
+            struct fabric *f = fabric_new();
+            struct exch_verdict v;
+            exch_verify(f, p, r, 0, &v);
+            g_assert_true(v.ok);
+            fabric_free(f);
+            best = MIN(best, (double)r->horizon / r->bounds.any_width);
+        }
+        g_assert_cmpfloat(best, <=, 1.10);
+        for (uint32_t k = 0; k < n; k++) exch_result_free(set[k]);
+        exch_problem_free(p);
+    }
+}
+
 struct captured {
     const char *file;
     uint32_t phase;
@@ -87,5 +114,6 @@ int main(int argc, char **argv) {
         g_free(path);
     }
     g_test_add_func("/exchange/kinds/captured", test_captured);
+    g_test_add_func("/exchange/kinds/compact", test_compact);
     return g_test_run();
 }
