@@ -397,6 +397,8 @@ static void print_report(const struct e2e *e, const struct profile *profile) {
     printf("cycles     %" G_GUINT64_FORMAT " %s, %" G_GUINT64_FORMAT " predicted (%+.2f %%)\n",
            e->cycles_measured, p->meta.samples ? "with sampling" : "measured",
            p->meta.cycles_predicted, off);
+    if (p->meta.samples && e->net.graph->n_blocks > 1)
+        printf("sampling   steps in a repeat are sampled in their last iteration only\n");
     printf("inputs     %" G_GUINT64_FORMAT " B written by the host, %" G_GUINT64_FORMAT
            " B without replicas",
            e->input_bytes, e->input_bytes_once);

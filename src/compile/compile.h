@@ -5,6 +5,8 @@
  * Order: link the image, size programs, estimate rows, place, schedule every phase with the addresses,
  *       share rows, size rows and programs; when they need more than was reserved, place again with what
  *       they need; emit; check; package. At most COMPILE_MAX_ROUNDS rounds.
+ * Host window: lent to values that live neither at the first step nor behind the last (runtime 2.11);
+ *       what the host writes or reads never lies in it.
  * Ownership: a result owns its package and report; compile_result_free frees them.
  * Threads: phases are scheduled and programs emitted with par_for; same bytes for any number.
  * Errors: GError 1050..1099 for what is refused; infeasible is data.

@@ -39,6 +39,17 @@ static void add_fixed(struct placing *p, uint32_t tile, const char *name, uint8_
                                               .flags = PLACE_FIXED | PLACE_EXECUTABLE});
 }
 
+/* The host has the window before the first step and behind the last; between, transients that do not
+ * live at either may lie in it (runtime 2.11). */
+static void add_window(struct placing *p, uint32_t tile, uint32_t step) {
+    place_builder_add(p->b, tile,
+                      &(struct place_request){.bytes = TARGET_HOST_WINDOW_BYTES,
+                                              .address = TARGET_HOST_WINDOW_BASE,
+                                              .first_step = step, .last_step = step,
+                                              .kind = PLACE_WINDOW, .flags = PLACE_FIXED,
+                                              .name = place_builder_name(p->b, "host window")});
+}
+
 static void add_support(struct placing *p, uint32_t tile) {
     const struct compile_state *c = p->c;
     const GArray *segments = c->image->isa->segments;
@@ -50,6 +61,8 @@ static void add_support(struct placing *p, uint32_t tile) {
               c->support.program_bytes);
     add_fixed(p, tile, "exchange rows", PLACE_ROWS, c->support.rows_address,
               c->support.rows_bytes);
+    add_window(p, tile, 0);
+    add_window(p, tile, PLACE_STEP_END);
     if (!c->o->sample) return;
     const struct place_request sample = {.bytes = 4 * emit_sample_words(c->g, tile), .align = 4,
                                          .last_step = PLACE_STEP_END, .kind = PLACE_PROFILE,
@@ -158,7 +171,7 @@ static void take_addresses(const struct placing *p, const struct place_result *r
         c->sample_address[t] = r->address[p->number[p->sample_handle[t]]];
 }
 
-struct place_memory compile_memory(void) { return place_memory_c600(false); }
+struct place_memory compile_memory(void) { return place_memory_c600(true); }
 
 static struct place_problem *build_problem(struct placing *p) {
     const struct compile_state *c = p->c;

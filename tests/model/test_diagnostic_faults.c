@@ -213,6 +213,28 @@ static void test_value(gconstpointer data) {
     diagnostic_free(d);
 }
 
+/* The host window is lent to values that live neither before the first step nor behind the last, and
+ * to nothing that the host writes or reads. */
+static void test_window(void) {
+    const struct package *p = compiled.p;
+    const uint32_t base = TARGET_HOST_WINDOW_BASE, end = base + TARGET_HOST_WINDOW_BYTES;
+    uint32_t n_lent = 0;
+    for (uint32_t i = 0; i < p->first_owner[N_TILES]; i++) {
+        const struct package_owner *o = &p->owners[i];
+        if (o->address >= end || o->address + o->bytes <= base) continue;
+        n_lent++;
+        g_assert_cmpuint(o->first_step, >, 0);
+        g_assert_cmpuint(o->last_step, <, p->n_steps);
+    }
+    g_assert_cmpuint(n_lent, >, 0);
+    g_test_message("%u of %u allocations lie in the window", n_lent, p->first_owner[N_TILES]);
+    for (uint32_t i = 0; i < p->n_bindings; i++) {
+        const struct package_binding *b = &p->bindings[i];
+        for (uint32_t k = b->first_slice; b->kind != TG_BIND_RESULT && k < b->end_slice; k++)
+            g_assert_true(p->slices[k].address >= end || p->slices[k].address < base);
+    }
+}
+
 /* NaN and infinity never pass. */
 static void test_entry_rules(void) {
     const struct diagnostic_entry nothing = {.n_values = 0}, failed = {.n_values = 3, .n_failed = 1},
@@ -234,6 +256,7 @@ int main(int argc, char **argv) {
         g_test_add_data_func(path, names[i], test_value);
         g_free(path);
     }
+    g_test_add_func("/diagnostic/window", test_window);
     g_test_add_func("/diagnostic/entry_rules", test_entry_rules);
     const int status = g_test_run();
     package_free(compiled.p);
