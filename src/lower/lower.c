@@ -385,8 +385,6 @@ static bool lower_compute(struct lower *l, const struct program_op *op) {
     switch (op->compute) {
     case PROGRAM_PRODUCT:
         return lower_product(l, op);
-    case PROGRAM_SUM:
-        return lower_sum(l, op);
     case PROGRAM_KERNEL:
         return lower_kernel(l, op);
     default:
@@ -394,7 +392,7 @@ static bool lower_compute(struct lower *l, const struct program_op *op) {
     }
 }
 
-static bool lower_op(struct lower *l, const struct program_op *op);
+static bool lower_ops(struct lower *l, const uint32_t *ops, uint32_t n);
 
 /* Same layout, so every shard stays on its tile. */
 static bool copy_carried(struct lower *l, const struct program_op *op, uint32_t from, uint32_t to) {
@@ -416,9 +414,7 @@ static bool lower_repeat(struct lower *l, const struct program_op *op) {
         if (!copy_carried(l, op, r->carried[i].initial, r->carried[i].argument)) return false;
     const uint32_t name = tg_name(&l->b, op->operation);
     tg_repeat_step(&l->b, TG_REPEAT_BEGIN, r->count, name);
-    for (uint32_t i = 0; i < r->n_ops; i++)
-        if (!lower_op(l, &l->p->ops[r->ops[i]])) return false;
-    if (!lower_phase_close(l)) return false;
+    if (!lower_ops(l, r->ops, r->n_ops) || !lower_phase_close(l)) return false;
     for (uint32_t i = 0; i < r->n_carried; i++)
         if (!copy_carried(l, op, r->carried[i].yield, r->carried[i].argument)) return false;
     tg_repeat_step(&l->b, TG_REPEAT_END, 0, name);
@@ -430,6 +426,15 @@ static bool lower_op(struct lower *l, const struct program_op *op) {
     if (op->kind == PROGRAM_COPY) return lower_copy(l, op);
     if (!lower_compute(l, op)) return false;
     l->made_step[op->output] = l->b.steps->len - 1;
+    return true;
+}
+
+static bool lower_ops(struct lower *l, const uint32_t *ops, uint32_t n) {
+    for (uint32_t i = 0; i < n;) {
+        const uint32_t sums = lower_sums_joint(l, ops + i, n - i);
+        if (sums ? !lower_sums(l, ops + i, sums) : !lower_op(l, &l->p->ops[ops[i]])) return false;
+        i += MAX(sums, 1);
+    }
     return true;
 }
 
@@ -451,9 +456,7 @@ bool lower_program(const struct program *p, const struct lower_options *options,
     l.clear = g_array_new(FALSE, FALSE, sizeof(struct lower_span));
     l.after = g_array_new(FALSE, FALSE, sizeof(struct lower_move));
     allocate_all(&l);
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < p->n_main; i++) ok = lower_op(&l, &p->ops[p->main[i]]);
-    ok = ok && lower_phase_close(&l) && lower_bind(&l);
+    const bool ok = lower_ops(&l, p->main, p->n_main) && lower_phase_close(&l) && lower_bind(&l);
     if (ok) *ret = tg_builder_finish(&l.b);
     g_array_free(l.phase_values, TRUE);
     g_array_free(l.local, TRUE);

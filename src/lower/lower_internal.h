@@ -92,7 +92,9 @@ bool lower_gather(struct lower *l, const struct program_op *op, uint32_t number,
                   const struct program_shard *s);
 bool lower_pack(struct lower *l, const struct program_op *op, uint32_t number,
                 const struct program_shard *s);
-bool lower_sum(struct lower *l, const struct program_op *op);
+/* Operations [0, return value) of a list are sums that lower_sums takes together. */
+uint32_t lower_sums_joint(const struct lower *l, const uint32_t *ops, uint32_t n);
+bool lower_sums(struct lower *l, const uint32_t *ops, uint32_t n);
 /* Bindings of all inputs, parameters and outputs. */
 bool lower_bind(struct lower *l);
 

@@ -6,7 +6,8 @@
  * panel. With one it is cut at the borders of the 16-column panels into pieces of whole rows (a
  * ragged head, full panels, a ragged tail), because bias belongs to columns; each piece is packed
  * and called by itself. A value without partials runs the epilogue alone. Remotes are taken in
- * rotation behind the owner's partial, so that no two owners want the same sender first. */
+ * rotation behind the owner's partial, so that no two owners want the same sender first. Sums that
+ * follow each other and do not depend on each other receive in one phase. */
 #include "lower/lower_internal.h"
 
 struct sum_piece {
@@ -169,7 +170,14 @@ static bool call_piece(struct sum *u, const struct sum_piece *p) {
     return tg_call(&l->b, u->s.tile, &spec, operands, l->error);
 }
 
-bool lower_sum(struct lower *l, const struct program_op *op) {
+/* One sum with the shards that its owners receive. */
+struct sum_op {
+    const struct program_op *op;
+    uint32_t n;
+    struct sum *shards;
+};
+
+static struct sum_op collect(struct lower *l, const struct program_op *op) {
     struct sum u = {
         .l = l, .op = op, .o = lower_value(l, op->output), .p = lower_value(l, op->inputs[0])};
     u.n_partials = u.p->layout.count[PROGRAM_PARTIAL];
@@ -181,11 +189,40 @@ bool lower_sum(struct lower *l, const struct program_op *op) {
         receive(&u);
         sums[i] = u;
     }
+    return (struct sum_op){op, n, sums};
+}
+
+static bool call_all(struct lower *l, const struct sum_op *s) {
+    for (uint32_t i = 0; i < s->n; i++)
+        for (uint32_t k = 0; k < s->shards[i].n_pieces; k++)
+            if (!call_piece(&s->shards[i], &s->shards[i].piece[k])) return false;
+    tg_close_compute(&l->b, tg_name(&l->b, s->op->operation), tg_name(&l->b, s->op->reason));
+    l->made_step[s->op->output] = l->b.steps->len - 1;
+    return true;
+}
+
+bool lower_sums(struct lower *l, const uint32_t *ops, uint32_t n) {
+    struct sum_op *sums = g_new(struct sum_op, n);
+    for (uint32_t i = 0; i < n; i++) sums[i] = collect(l, &l->p->ops[ops[i]]);
     bool ok = lower_phase_close(l);
-    for (uint32_t i = 0; ok && i < n; i++)
-        for (uint32_t k = 0; ok && k < sums[i].n_pieces; k++)
-            ok = call_piece(&sums[i], &sums[i].piece[k]);
-    if (ok) tg_close_compute(&l->b, tg_name(&l->b, op->operation), tg_name(&l->b, op->reason));
+    for (uint32_t i = 0; ok && i < n; i++) ok = call_all(l, &sums[i]);
+    for (uint32_t i = 0; i < n; i++) g_free(sums[i].shards);
     g_free(sums);
     return ok;
+}
+
+static bool is_sum(const struct program_op *op) {
+    return op->kind == PROGRAM_COMPUTE && op->compute == PROGRAM_SUM;
+}
+
+uint32_t lower_sums_joint(const struct lower *l, const uint32_t *ops, uint32_t n) {
+    uint32_t end = 0;
+    for (; end < n && is_sum(&l->p->ops[ops[end]]); end++) {
+        const struct program_op *op = &l->p->ops[ops[end]];
+        for (uint32_t i = 0; i < end; i++)
+            for (uint32_t k = 0; k < op->n_inputs; k++)
+                if (l->root_value[op->inputs[k]] == l->root_value[l->p->ops[ops[i]].output])
+                    return end;
+    }
+    return end;
 }
