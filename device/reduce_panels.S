@@ -2,9 +2,9 @@
 //
 // Purpose    s = seed + remote 1 + ... + remote (P - 1) [+ residual] [+ bias of the column], in F32;
 //            out = s, GELU(s) or either of them as F143 times 2^-scale
-// Entries    reduce_panels_{r,b,rb,g,bg}: F16 out in A16, as the operands
-//            reduce_panels_{q,bq,gq,bgq}: F8 out in A32
-//            (r residual, b bias, g GELU, q F8); each with _std behind it for inputs anywhere
+// Entries    reduce_panels_{r,b,rb,g,bg,e,be}: F16 out in A16, as the operands
+//            reduce_panels_{q,bq,gq,bgq,eq,beq}: F143 out in A32; with h for q F152
+//            (r residual, b bias, g GELU, e its erf form, q F8); each with _std behind it for inputs anywhere
 // Arguments  m2 = out, m3 = seed, m4 = remotes (packed runs of R * C halves), m5 = P - 1, m6 = R,
 //            m7 = C / 16, then residual, bias, (-scale) & 63 as far as the entry has them (with GELU
 //            (-scale - 1) & 63: the half of GELU is taken in the conversion)
@@ -21,15 +21,15 @@
 //              load   ; gina 2, 3   load   ; gina 2, 3   12: clamp, cube and  8: cube and MIX of both
 //              store  ; gina 4, 5   add    ; gina 4, 5   MIX of both quads    quads, gina
 //              [load  ; acc]        nop    ; gina 6, 7   store: quad 0        4: quad 0, 2: tanh quad 1
-//              rpt    ; gina 6, 7   [load  ; acc]        branch ; tanh        branch ; add
-//              load   ; acc   P - 1 rpt    ; to F8       nop, load ; quad 1   load   ; mul
+//              rpt    ; gina 6, 7   [load  ; acc]        branch ; sigm        branch ; add
+//              load   ; acc   P - 1 rpt    ; to F8       load   ; sigm        load   ; mul
 //              store  ; acc         load   ; acc   P - 1 [load  ; acc]        [load  ; acc]
-//              add    ; -           store  ; acc         rpt, P - 1, store    rpt, P - 1, store
+//              add    ; -           store  ; acc         rpt ; mul, P - 1, st rpt, P - 1, store
 // GELU       two ginas take quad 0 out of the accumulators and shift quad 1 down, where the first MIX
 //            (which starts the polynomial of quad 0) returns it; so quad 1 costs no gina. To F8 needs
 //            no clamp: nothing traps, and a saturated cube has the tanh of +-1 that a clamped one has.
 // Numerics   F32 sum in the order residual, bias, seed, remotes; rounded once to half; GELU as in
-//            gelu_f16; F8 rounds the half result, nearest even, and overflow saturates without a trap.
+//            gelu_f16 (halves); F8 rounds the half result, nearest even, and overflow saturates without a trap.
 //            GELU to F8 rounds x * (1 + tanh), saturating, and halves it with the scale. A sum of zeros
 //            is +0.
 #include "kernel.inc"
@@ -125,8 +125,7 @@
 .endm
 .macro VECTOR_GELU bias, std, top, collect
 \top:
-    { nop ; f16v4add $a4:5, $a2:BU, $a4:5 }
-    PANEL_FIRST 0, \bias, \std, "f16v4mul $a4:5, $a2:BL, $a4:5"
+    PANEL_FIRST 0, \bias, \std, "f16v2sigm $a5, $a5"
     PANEL_MORE 0, \bias, \std
     PANEL_REMOTES \std, "f16v4mul $a6:7, $a4:5, $a6:7"
     { st64step $a6:7, $m15, $m10+=, 11 ; f16v8acc $a0:3 }
@@ -140,17 +139,13 @@
     { nop ; f16v4clamp $a0:1, $a6:7, $a2 }
     { nop ; f16v4mul $a2:3, $a0:1, $a0:1 }
     { nop ; f16v4mul $a2:3, $a2:3, $a0:1 }
-    { ld32 $a2, SCRATCH(5) ; f16v4mix $a0:1, $a2:3, $a0:1 }
-    { nop ; f16v2tanh $a0, $a0 }
-    { nop ; f16v2tanh $a1, $a1 }
-    { nop ; f16v4add $a0:1, $a2:BU, $a0:1 }
-    { nop ; f16v4mul $a0:1, $a2:BL, $a0:1 }
+    { nop ; f16v4mix $a0:1, $a2:3, $a0:1 }
+    { nop ; f16v2sigm $a0, $a0 }
+    { nop ; f16v2sigm $a1, $a1 }
     { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
     { st64step $a0:1, $m15, $m10+=, 1 ; f16v4mix $a4:5, $azeros, $azeros }
-    { nop ; f16v2tanh $a4, $a4 }
-    { brnzdec $m3, \top ; f16v2tanh $a5, $a5 }
-    { nop ; f16v4add $a4:5, $a2:BU, $a4:5 }
-    { nop ; f16v4mul $a4:5, $a2:BL, $a4:5 }
+    { brnzdec $m3, \top ; f16v2sigm $a4, $a4 }
+    { nop ; f16v2sigm $a5, $a5 }
     { nop ; f16v4mul $a6:7, $a4:5, $a6:7 }
     st64step $a6:7, $m15, $m10+=, 11
 .endm
@@ -182,7 +177,8 @@
     st64step $a4:5, $m15, $m10+=, 12
 .endm
 
-.macro REDUCE_PANELS name, residual, bias, gelu, f8, std
+// format: $FP_NFMT of an F8 result; lo, hi: $TAS of GELU
+.macro REDUCE_PANELS name, residual, bias, gelu, f8, std, format, lo, hi
 .set args_\name, 6 + \residual + \bias + \f8
     KERNEL_ENTRY reduce_panels_\name, reduce_panels_\name\()_worker, args_\name
 reduce_panels_\name\()_worker:
@@ -206,21 +202,21 @@ reduce_panels_\name\()_worker:
     sub $m7, 16, $m3
     ld32 $a0, ARG(6 + \residual + \bias)
     { nop ; uput $FP_SCL, $a0 }
-    { nop ; setzi $a0, 3 }
+    { nop ; setzi $a0, \format }
     { nop ; uput $FP_NFMT, $a0 }
     { nop ; uput $FP_CTL, $azero }
     .endif
     .if \gelu
     .if \f8
     { nop ; setzi $a1, GELU_HALF_ONE_LO }
+    { nop ; or $a1, $a1, GELU_HALF_ONE_HI }
+    { st32 $a1, SCRATCH(5) ; setzi $a0, \lo }
     .else
     { nop ; setzi $a0, GELU_BOUNDS_LO }
     { nop ; or $a0, $a0, GELU_BOUNDS_HI }
-    { st32 $a0, SCRATCH(4) ; setzi $a1, GELU_HALF_ONE_LO }
+    { st32 $a0, SCRATCH(4) ; setzi $a0, \lo }
     .endif
-    { nop ; or $a1, $a1, GELU_HALF_ONE_HI }
-    { st32 $a1, SCRATCH(5) ; setzi $a0, GELU_TAS_LO }
-    { nop ; or $a0, $a0, GELU_TAS_HI }
+    { nop ; or $a0, $a0, \hi }
     { nop ; uput $TAS, $a0 }
     .endif
     ld32 $m11, ARG(5)
@@ -304,21 +300,41 @@ reduce_panels_\name\()_exit:
     exitz $m15
 .endm
 
-REDUCE_PANELS r, 1, 0, 0, 0, 0
-REDUCE_PANELS r_std, 1, 0, 0, 0, 1
-REDUCE_PANELS b, 0, 1, 0, 0, 0
-REDUCE_PANELS b_std, 0, 1, 0, 0, 1
-REDUCE_PANELS rb, 1, 1, 0, 0, 0
-REDUCE_PANELS rb_std, 1, 1, 0, 0, 1
-REDUCE_PANELS g, 0, 0, 1, 0, 0
-REDUCE_PANELS g_std, 0, 0, 1, 0, 1
-REDUCE_PANELS bg, 0, 1, 1, 0, 0
-REDUCE_PANELS bg_std, 0, 1, 1, 0, 1
-REDUCE_PANELS q, 0, 0, 0, 1, 0
-REDUCE_PANELS q_std, 0, 0, 0, 1, 1
-REDUCE_PANELS bq, 0, 1, 0, 1, 0
-REDUCE_PANELS bq_std, 0, 1, 0, 1, 1
-REDUCE_PANELS gq, 0, 0, 1, 1, 0
-REDUCE_PANELS gq_std, 0, 0, 1, 1, 1
-REDUCE_PANELS bgq, 0, 1, 1, 1, 0
-REDUCE_PANELS bgq_std, 0, 1, 1, 1, 1
+REDUCE_PANELS r, 1, 0, 0, 0, 0, 0, 0, 0
+REDUCE_PANELS r_std, 1, 0, 0, 0, 1, 0, 0, 0
+REDUCE_PANELS b, 0, 1, 0, 0, 0, 0, 0, 0
+REDUCE_PANELS b_std, 0, 1, 0, 0, 1, 0, 0, 0
+REDUCE_PANELS rb, 1, 1, 0, 0, 0, 0, 0, 0
+REDUCE_PANELS rb_std, 1, 1, 0, 0, 1, 0, 0, 0
+REDUCE_PANELS g, 0, 0, 1, 0, 0, 0, GELU_SIGM_TAS_LO, GELU_SIGM_TAS_HI
+REDUCE_PANELS e, 0, 0, 1, 0, 0, 0, GELU_SIGM_ERF_TAS_LO, GELU_SIGM_ERF_TAS_HI
+REDUCE_PANELS g_std, 0, 0, 1, 0, 1, 0, GELU_SIGM_TAS_LO, GELU_SIGM_TAS_HI
+REDUCE_PANELS e_std, 0, 0, 1, 0, 1, 0, GELU_SIGM_ERF_TAS_LO, GELU_SIGM_ERF_TAS_HI
+REDUCE_PANELS bg, 0, 1, 1, 0, 0, 0, GELU_SIGM_TAS_LO, GELU_SIGM_TAS_HI
+REDUCE_PANELS be, 0, 1, 1, 0, 0, 0, GELU_SIGM_ERF_TAS_LO, GELU_SIGM_ERF_TAS_HI
+REDUCE_PANELS bg_std, 0, 1, 1, 0, 1, 0, GELU_SIGM_TAS_LO, GELU_SIGM_TAS_HI
+REDUCE_PANELS be_std, 0, 1, 1, 0, 1, 0, GELU_SIGM_ERF_TAS_LO, GELU_SIGM_ERF_TAS_HI
+REDUCE_PANELS q, 0, 0, 0, 1, 0, 3, 0, 0
+REDUCE_PANELS h, 0, 0, 0, 1, 0, 0, 0, 0
+REDUCE_PANELS q_std, 0, 0, 0, 1, 1, 3, 0, 0
+REDUCE_PANELS h_std, 0, 0, 0, 1, 1, 0, 0, 0
+REDUCE_PANELS bq, 0, 1, 0, 1, 0, 3, 0, 0
+REDUCE_PANELS bh, 0, 1, 0, 1, 0, 0, 0, 0
+REDUCE_PANELS bq_std, 0, 1, 0, 1, 1, 3, 0, 0
+REDUCE_PANELS bh_std, 0, 1, 0, 1, 1, 0, 0, 0
+REDUCE_PANELS gq, 0, 0, 1, 1, 0, 3, GELU_TAS_LO, GELU_TAS_HI
+REDUCE_PANELS gh, 0, 0, 1, 1, 0, 0, GELU_TAS_LO, GELU_TAS_HI
+REDUCE_PANELS eq, 0, 0, 1, 1, 0, 3, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI
+REDUCE_PANELS eh, 0, 0, 1, 1, 0, 0, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI
+REDUCE_PANELS gq_std, 0, 0, 1, 1, 1, 3, GELU_TAS_LO, GELU_TAS_HI
+REDUCE_PANELS gh_std, 0, 0, 1, 1, 1, 0, GELU_TAS_LO, GELU_TAS_HI
+REDUCE_PANELS eq_std, 0, 0, 1, 1, 1, 3, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI
+REDUCE_PANELS eh_std, 0, 0, 1, 1, 1, 0, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI
+REDUCE_PANELS bgq, 0, 1, 1, 1, 0, 3, GELU_TAS_LO, GELU_TAS_HI
+REDUCE_PANELS bgh, 0, 1, 1, 1, 0, 0, GELU_TAS_LO, GELU_TAS_HI
+REDUCE_PANELS beq, 0, 1, 1, 1, 0, 3, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI
+REDUCE_PANELS beh, 0, 1, 1, 1, 0, 0, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI
+REDUCE_PANELS bgq_std, 0, 1, 1, 1, 1, 3, GELU_TAS_LO, GELU_TAS_HI
+REDUCE_PANELS bgh_std, 0, 1, 1, 1, 1, 0, GELU_TAS_LO, GELU_TAS_HI
+REDUCE_PANELS beq_std, 0, 1, 1, 1, 1, 3, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI
+REDUCE_PANELS beh_std, 0, 1, 1, 1, 1, 0, GELU_ERF_TAS_LO, GELU_ERF_TAS_HI

@@ -42,6 +42,8 @@ enum kernel_epilogue {
     KERNEL_EPILOGUE_GELU = 4,     /* tanh form */
     KERNEL_EPILOGUE_F8 = 8,       /* out is F143 in A32 panels, times 2^-scale */
     KERNEL_EPILOGUE_STANDARD = 16, /* inputs may stand in region 0 (slower) */
+    KERNEL_EPILOGUE_ERF = 32,      /* with GELU: its erf form */
+    KERNEL_EPILOGUE_F152 = 64,     /* with F8: F152 instead of F143 */
 };
 
 enum kernel_access { KERNEL_READ = 1, KERNEL_WRITE = 2, KERNEL_READ_WRITE = 3 };

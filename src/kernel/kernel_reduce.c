@@ -65,29 +65,47 @@ static bool panels_has(const struct kernel_spec *spec, uint32_t bit) {
     return (spec->p[3] & bit) != 0;
 }
 
-/* Entries by epilogue bits, without and with KERNEL_EPILOGUE_STANDARD; NULL = not offered. */
-#define PANELS(suffix)                                                                             \
-    { "reduce_panels_" suffix, "reduce_panels_" suffix "_std" }
-static const char *const panels_names[16][2] = {
-    [KERNEL_EPILOGUE_RESIDUAL] = PANELS("r"),
-    [KERNEL_EPILOGUE_BIAS] = PANELS("b"),
-    [KERNEL_EPILOGUE_RESIDUAL | KERNEL_EPILOGUE_BIAS] = PANELS("rb"),
-    [KERNEL_EPILOGUE_GELU] = PANELS("g"),
-    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU] = PANELS("bg"),
-    [KERNEL_EPILOGUE_F8] = PANELS("q"),
-    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_F8] = PANELS("bq"),
-    [KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8] = PANELS("gq"),
-    [KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8] = PANELS("bgq"),
+enum {
+    R = KERNEL_EPILOGUE_RESIDUAL,
+    B = KERNEL_EPILOGUE_BIAS,
+    G = KERNEL_EPILOGUE_GELU,
+    E = KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_ERF,
+    Q = KERNEL_EPILOGUE_F8,
+    H = KERNEL_EPILOGUE_F8 | KERNEL_EPILOGUE_F152,
 };
+
+/* Entries by epilogue, without and with KERNEL_EPILOGUE_STANDARD; others are not offered. */
+static const struct panels_entry {
+    uint32_t epilogue;
+    const char *names[2];
+} panels_entries[] = {
+#define PANELS(epilogue, suffix)                                                                   \
+    {epilogue, {"reduce_panels_" suffix, "reduce_panels_" suffix "_std"}}
+    PANELS(R, "r"),           PANELS(B, "b"),           PANELS(R | B, "rb"),
+    PANELS(G, "g"),           PANELS(B | G, "bg"),      PANELS(E, "e"),
+    PANELS(B | E, "be"),      PANELS(Q, "q"),           PANELS(B | Q, "bq"),
+    PANELS(G | Q, "gq"),      PANELS(B | G | Q, "bgq"), PANELS(E | Q, "eq"),
+    PANELS(B | E | Q, "beq"), PANELS(H, "h"),           PANELS(B | H, "bh"),
+    PANELS(G | H, "gh"),      PANELS(B | G | H, "bgh"), PANELS(E | H, "eh"),
+    PANELS(B | E | H, "beh"),
 #undef PANELS
+};
+
+static const char *panels_name(uint32_t epilogue) {
+    const uint32_t standard = epilogue & KERNEL_EPILOGUE_STANDARD;
+    for (size_t i = 0; i < ARRAY_LEN(panels_entries); i++)
+        if (panels_entries[i].epilogue == epilogue - standard)
+            return panels_entries[i].names[standard != 0];
+    return NULL;
+}
 
 static bool panels_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                             GError **error) {
     const uint32_t partials = spec->p[0], rows = spec->p[1], columns = spec->p[2];
-    if (spec->p[3] > 31 || !panels_names[spec->p[3] & 15][0])
+    if (!panels_name(spec->p[3]))
         return kernel_refuse(spec, 3, "epilogue",
-                             "residual (1), bias (2), 3, GELU (4), 6, F8 (8), "
-                             "10, 12 or 14; 16 more for region 0",
+                             "residual (1), bias (2), 3, GELU (4), 6, F8 (8), 10, 12 or 14; more: 16 for "
+                             "region 0, 32 for erf with GELU, 64 for F152 with F8",
                              error);
     const bool f8 = panels_has(spec, KERNEL_EPILOGUE_F8);
     if (!kernel_check_param(spec, 0, 1, 4096, 1, error)) return false;
@@ -129,7 +147,7 @@ static uint64_t panels_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t end = g ? (q ? PANELS_GELU_F8 : PANELS_GELU) : PANELS_PLAIN;
     const uint32_t vector = loads * (1 + s) + end;
     const uint32_t panel = PANELS_PANEL + r + b + MAX(g, 3 * q);
-    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + (q ? 5 : 7) * g + 14 * q + 2 * s;
+    const uint32_t setup = PANELS_SETUP + 2 * r + 4 * b + 5 * g + 14 * q + 2 * s;
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t vectors = kernel_share(2 * spec->p[1], w);
@@ -156,7 +174,7 @@ static uint32_t panels_registers(const struct kernel_spec *spec, const uint32_t 
 }
 
 static const char *panels_symbol(const struct kernel_spec *spec) {
-    return panels_names[spec->p[3] & 15][spec->p[3] >> 4 & 1];
+    return panels_name(spec->p[3]);
 }
 
 const struct kernel_family kernel_family_REDUCE_PANELS = {.describe = panels_describe,

@@ -35,11 +35,11 @@ num_kernel_twin num_kernel_max_partials, num_kernel_gather_rows, num_kernel_fini
 num_kernel_twin num_kernel_norm_valid_f16, num_kernel_rms_valid_f16;
 num_kernel_twin num_kernel_rms_f16, num_kernel_fill_f16, num_kernel_copy_u16;
 
-/* GELU of one element: the tanh form as REDUCE_PANELS rounds it; either form in halves (GELU_F16,
- * BIAS_GELU_F16, GELU_F8); either form in F32 (GELU_F16). */
-uint16_t num_kernel_gelu(uint16_t x);
+/* GELU of one element: either form in halves (GELU_F16, BIAS_GELU_F16, GELU_F8, REDUCE_PANELS with F16
+ * out); in F32 (GELU_F16); twice GELU in halves (REDUCE_PANELS with F8 out). */
 uint16_t num_kernel_gelu_half(bool erf, uint16_t x);
 uint16_t num_kernel_gelu_f32(bool erf, uint16_t x);
+uint16_t num_kernel_gelu_twice(bool erf, uint16_t x);
 
 /* --- Half arithmetic as the auxiliary pipe does it: one rounding, nearest even, saturating. --- */
 

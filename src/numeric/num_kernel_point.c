@@ -15,25 +15,20 @@ void num_kernel_reduce_f16(const uint32_t *p, void *const *op) {
     }
 }
 
-enum { GELU_A = 0x3a62, GELU_AB = 0x2891 };
-enum { HALF_HALF = 0x3800, HALF_ONE = 0x3c00 };
-
-static uint16_t gelu_tanh(uint16_t a, uint16_t ab, uint16_t x) {
+/* x * (1 + tanh) with a clamped polynomial: twice GELU, as sums to F8 have it. */
+uint16_t num_kernel_gelu_twice(bool erf, uint16_t x) {
+    const double a = num_f16_to_f32(erf ? 0x3a66 : 0x3a62), ab = num_f16_to_f32(erf ? 0x2875 : 0x2891);
     const float xf = num_f16_to_f32(x);
     const uint16_t c = num_h(xf < -8 ? -8 : xf > 8 ? 8 : xf);
     const uint16_t cube = num_h_mul(num_h_mul(c, c), c);
-    const double poly = (double)num_f16_to_f32(ab) * num_f16_to_f32(cube) +
-                        (double)num_f16_to_f32(a) * num_f16_to_f32(c);
-    return num_h(tanh(num_f16_to_f32(num_h(num_f32_round(poly)))));
-}
-
-uint16_t num_kernel_gelu(uint16_t x) {
-    return num_h_mul(num_h_mul(HALF_HALF, num_h_add(HALF_ONE, gelu_tanh(GELU_A, GELU_AB, x))), x);
+    const double poly = ab * num_f16_to_f32(cube) + a * num_f16_to_f32(c);
+    const uint16_t t = num_h(tanh(num_f16_to_f32(num_h(num_f32_round(poly)))));
+    return num_h_mul(num_h_add(0x3c00, t), x);
 }
 
 /* --- Sums with an epilogue, in panels: bits as enum kernel_epilogue. --- */
 
-enum { EPI_RESIDUAL = 1, EPI_BIAS = 2, EPI_GELU = 4, EPI_F8 = 8 };
+enum { EPI_RESIDUAL = 1, EPI_BIAS = 2, EPI_GELU = 4, EPI_F8 = 8, EPI_ERF = 32, EPI_F152 = 64 };
 
 static uint8_t cast_f8(uint16_t h, int32_t scale) {
     return num_f8_from_f32(num_f16_to_f32(h), NUM_F143, scale);
@@ -58,11 +53,12 @@ void num_kernel_reduce_panels(const uint32_t *p, void *const *op) {
         uint16_t h = num_h(acc);
         /* To F8 the half of GELU is taken in the conversion. */
         const bool twice = (epilogue & EPI_GELU) && (epilogue & EPI_F8);
-        if (twice) h = num_h_mul(num_h_add(HALF_ONE, gelu_tanh(GELU_A, GELU_AB, h)), h);
-        else if (epilogue & EPI_GELU) h = num_kernel_gelu(h);
+        if (twice) h = num_kernel_gelu_twice(epilogue & EPI_ERF, h);
+        else if (epilogue & EPI_GELU) h = num_kernel_gelu_half(epilogue & EPI_ERF, h);
         if (epilogue & EPI_F8)
             ((uint8_t *)op[0])[panel / 2 * 32 * rows + 32 * row + panel % 2 * 16 + column] =
-                cast_f8(h, (int32_t)p[4] + twice);
+                num_f8_from_f32(num_f16_to_f32(h), epilogue & EPI_F152 ? NUM_F152 : NUM_F143,
+                                (int32_t)p[4] + twice);
         else ((uint16_t *)op[0])[e] = h;
     }
 }
