@@ -55,6 +55,8 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
         INT("row-passes", row_passes, "Passes over the rows of every product (default: as memory requires)"),
         INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
         INT("exchange-schedule-finalists", finalists, "Plans tried when one does not fit (default 3)"),
+        {"export-exchange-schedule", 0, 0, G_OPTION_ARG_FILENAME, &n->exchange_export,
+         "Write the problems of all exchange phases (.json, .json.zst, or SQLite)", "FILE"},
         {"placement-dump", 0, 0, G_OPTION_ARG_FILENAME, &n->placement_dump,
          "Write every placement problem with its map here", "DIR"},
         FLAG("sample-cycles", sample,
@@ -241,6 +243,7 @@ void cli_net_clear(struct cli_net *n) {
     g_free(n->attention_qk_scale);
     g_free(n->attention_pv_scale);
     g_free(n->placement_dump);
+    g_free(n->exchange_export);
     g_free(n->attention_strategy);
     g_free(n->attention_products);
     g_strfreev(n->constraints);
@@ -388,7 +391,8 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
     struct tile_graph *g = NULL;
     const struct compile_options c = {.sample = n->sample, .effort = EXCH_EFFORT_NORMAL,
                                       .workload = n->name, .plan = text,
-                                      .placement_dump = n->placement_dump};
+                                      .placement_dump = n->placement_dump,
+                                      .exchange_export = n->exchange_export};
     struct compile_result r = {0};
     struct lower_options l;
     lower_defaults(&l);
@@ -398,6 +402,7 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
     if (ok && r.package != NULL) {
         ret->package = g_steal_pointer(&r.package);
         ret->plan = g_steal_pointer(&text);
+        ret->rows = r.rows;
         ret->rank = o->rank;
         ret->precision = plan.precision;
         ret->program = g_steal_pointer(&plan.program);

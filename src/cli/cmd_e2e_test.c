@@ -300,6 +300,15 @@ static void json_phases(const struct package *p, GString *s) {
     g_string_append_c(s, ']');
 }
 
+/* Exchange rows on the tile with most, and how they are shared. */
+static void json_rows(const struct compile_rows *r, GString *s) {
+    g_string_append_printf(s, ",\"rows\":{\"bytes\":%u,\"bytes_unshared\":%u,\"bytes_estimated\":%u,"
+                              "\"bytes_reserved\":%u,\"stored\":%u,\"shared\":%u,\"by_bases\":%u,"
+                              "\"patched\":%u}",
+                           r->stored, r->unshared, r->estimated, r->reserved, r->n_stored, r->n_shared,
+                           r->n_based, r->n_patched);
+}
+
 static void print_json(const struct e2e *e) {
     const struct package *p = session_package(e->session);
     GString *s = g_string_new(NULL);
@@ -333,6 +342,7 @@ static void print_json(const struct e2e *e) {
                               ",\"device_faults\":%" G_GUINT64_FORMAT,
                            p->meta.peak_tile_bytes, p->meta.row_bytes_max, p->file_bytes,
                            e->counters.worker_slots, e->counters.fused_slots, e->counters.faults);
+    json_rows(&e->built.rows, s);
     g_string_append_printf(s, ",\"input_bytes\":%" G_GUINT64_FORMAT
                               ",\"input_bytes_once\":%" G_GUINT64_FORMAT,
                            e->input_bytes, e->input_bytes_once);

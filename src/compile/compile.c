@@ -1,16 +1,10 @@
 /* The straight line from tile graph to package, and the only loop in it: rows need addresses, addresses
- * need the size of the rows. The first reservation is the planner's estimate, rounded up to the end of
- * its last memory element (which nothing else could use); when the rows (or programs, by their patches)
+ * need the size of the rows. The first reservation of every tile is the planner's estimate, rounded up to
+ * the end of its last memory element (which nothing else could use); when the rows (or programs, by their patches)
  * turn out longer, everything is placed and scheduled again with what they need. */
 #include "compile/compile_impl.h"
 
 #include <string.h>
-
-static uint32_t round_up_rows(const struct emit_support *s, uint32_t bytes) {
-    const uint32_t end = align_up_u32(s->rows_address + bytes + TARGET_FETCH_AHEAD_BYTES,
-                                      TARGET_ELEMENT_BYTES);
-    return MIN(end, TARGET_REGION1_BASE) - TARGET_FETCH_AHEAD_BYTES - s->rows_address;
-}
 
 static bool support_missing(struct compile_result *ret, uint32_t missing) {
     ret->limit = COMPILE_LIMIT_SUPPORT;
@@ -25,13 +19,20 @@ static bool support_missing(struct compile_result *ret, uint32_t missing) {
     return true;
 }
 
+static uint32_t most_rows(const struct compile_state *c) {
+    uint32_t most = 0;
+    for (uint32_t t = 0; t < TARGET_N_TILES; t++) most = MAX(most, c->rows_need[t]);
+    return most;
+}
+
 /* Lays out programs and rows; *ret_fits false with a report when they do not fit. */
-static bool lay_out(struct compile_state *c, uint32_t program_bytes, uint32_t rows_bytes,
-                    struct compile_result *ret, bool *ret_fits) {
+static bool lay_out(struct compile_state *c, uint32_t program_bytes, struct compile_result *ret,
+                    bool *ret_fits) {
     uint32_t missing;
-    *ret_fits = emit_support_layout(c->image, program_bytes, rows_bytes, &c->support, &missing);
+    ret->rows.estimated = most_rows(c);
+    *ret_fits = emit_support_layout(c->image, program_bytes, ret->rows.estimated, &c->support, &missing);
     if (!*ret_fits) return support_missing(ret, missing);
-    c->support.rows_bytes = round_up_rows(&c->support, rows_bytes);
+    compile_reserve_rows(c);
     return true;
 }
 
@@ -55,77 +56,80 @@ static struct emit_request full_request(const struct compile_state *c) {
     return r;
 }
 
-/* What rows and programs need, in bytes on the worst tile. */
-struct needs {
-    uint32_t rows, program;
-};
+/* The first tile whose rows need more than is reserved, or TARGET_N_TILES. */
+static uint32_t tile_too_short(const struct compile_state *c) {
+    uint32_t t = 0;
+    while (t < TARGET_N_TILES && c->rows_need[t] <= c->rows_reserved[t]) t++;
+    return t;
+}
 
-/* Schedules all phases and shares their rows. Needs more than is reserved when one row alone does not
- * fit. */
-static bool schedule(struct compile_state *c, struct compile_result *ret, struct needs *ret_needs,
+/* Schedules all phases and shares their rows; *ret_program: bytes of the largest program. When one row
+ * alone does not fit, every tile needs an element more. */
+static bool schedule(struct compile_state *c, struct compile_result *ret, uint32_t *ret_program,
                      GError **error) {
     GError *failed = NULL;
     const gint64 start = g_get_monotonic_time();
     const bool ok = compile_schedule(c, &failed);
     if (ok) compile_share_rows(c);
     ret->seconds_schedule += seconds_since(start);
-    ret_needs->program = c->support.program_bytes;
     if (ok) {
-        ret_needs->rows = c->table->bytes_max;
-        if (ret_needs->rows > c->support.rows_bytes) return true;
         const struct emit_request r = full_request(c);
-        return emit_program_bytes(&r, &ret_needs->program, error);
+        return emit_program_bytes(&r, ret_program, error);
     }
     if (!g_error_matches(failed, diag_quark(), DIAG_EXCH_ROW_TOO_LONG)) {
         g_propagate_error(error, failed);
         return false;
     }
     g_error_free(failed);
-    ret_needs->rows = c->support.rows_bytes + TARGET_ELEMENT_BYTES;
+    for (uint32_t t = 0; t < TARGET_N_TILES; t++) c->rows_need[t] = c->rows_reserved[t] + TARGET_ELEMENT_BYTES;
+    *ret_program = c->support.program_bytes;
     return true;
 }
 
-/* Places and schedules until the rows fit their reservation. */
+/* Places and schedules until rows and programs fit their reservations. */
 static bool settle(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error) {
     const struct emit_request sizes = request(c);
-    struct needs needs = {.rows = compile_rows_estimate(c)};
-    if (!emit_program_bytes(&sizes, &needs.program, error)) return false;
+    uint32_t program, reserved;
+    if (!emit_program_bytes(&sizes, &reserved, error)) return false;
+    compile_rows_estimate(c);
     for (ret->rounds = 1; ret->rounds <= COMPILE_MAX_ROUNDS; ret->rounds++) {
-        if (!lay_out(c, needs.program, needs.rows, ret, ret_fits)) return false;
+        if (!lay_out(c, reserved, ret, ret_fits)) return false;
         if (!*ret_fits) return true;
         const gint64 start = g_get_monotonic_time();
         if (!compile_place(c, ret, ret_fits, error)) return false;
         ret->seconds_place += seconds_since(start);
         if (!*ret_fits) return true;
-        if (!schedule(c, ret, &needs, error)) return false;
-        const bool rows_fit = needs.rows <= c->support.rows_bytes;
-        const bool program_fits = needs.program <= c->support.program_bytes;
-        needs.program = MAX(needs.program, c->support.program_bytes);
-        if (rows_fit && program_fits) return true;
+        if (!schedule(c, ret, &program, error)) return false;
+        if (tile_too_short(c) == TARGET_N_TILES && program <= reserved) return true;
+        reserved = MAX(program, reserved);
     }
     *ret_fits = false;
-    return support_missing(ret, MAX(needs.rows, c->support.rows_bytes) - c->support.rows_bytes +
-                                    needs.program - c->support.program_bytes);
+    const uint32_t t = tile_too_short(c);
+    const uint32_t rows = t == TARGET_N_TILES ? 0 : c->rows_need[t] - c->rows_reserved[t];
+    return support_missing(ret, rows + reserved - c->support.program_bytes);
 }
 
-static void report_rows(const struct compile_state *c, struct compile_result *ret) {
-    ret->rows_reserved = c->support.rows_bytes;
-    ret->rows_shared = c->table->n_shared;
-    ret->rows_based = c->table->n_based;
-    ret->rows_patched = c->table->n_patched;
+static void report_rows(const struct compile_state *c, struct compile_rows *ret) {
+    ret->reserved = c->support.rows_bytes;
+    ret->stored = c->table->bytes_max;
+    ret->n_stored = c->table->n_rows;
+    ret->n_shared = c->table->n_shared;
+    ret->n_based = c->table->n_based;
+    ret->n_patched = c->table->n_patched;
     for (uint32_t t = 0; t < c->g->n_tiles; t++) {
         uint32_t words = 0;
         for (uint32_t i = 0; i < c->n_exchanges; i++)
             words += align_up_u32(c->rows[i]->first_word[t + 1] - c->rows[i]->first_word[t], 2);
-        ret->rows_unshared = MAX(ret->rows_unshared, 4 * words);
+        ret->unshared = MAX(ret->unshared, 4 * words);
     }
 }
 
 static bool build(struct compile_state *c, struct compile_result *ret, GError **error) {
     const gint64 start = g_get_monotonic_time();
     const struct emit_request r = full_request(c);
-    report_rows(c, ret);
+    report_rows(c, &ret->rows);
+    if (c->o->exchange_export != NULL && !compile_export_phases(c, error)) return false;
     c->programs = emit_programs(&r, error);
     if (c->programs == NULL) return false;
     ret->package = compile_package(c, error);
@@ -138,6 +142,8 @@ static void find_exchanges(struct compile_state *c) {
     for (uint32_t s = 0; s < c->g->n_steps; s++)
         if (c->g->steps[s].kind == TG_EXCHANGE) c->exchange_step[c->n_exchanges++] = s;
     c->rows = g_new0(struct exch_result *, c->n_exchanges + 1);
+    c->rows_need = g_new0(uint32_t, TARGET_N_TILES);
+    c->rows_reserved = g_new0(uint32_t, TARGET_N_TILES);
 }
 
 static void state_clear(struct compile_state *c) {
@@ -145,6 +151,8 @@ static void state_clear(struct compile_state *c) {
     exch_table_free(c->table);
     g_free(c->placed);
     g_free(c->rows);
+    g_free(c->rows_need);
+    g_free(c->rows_reserved);
     g_free(c->exchange_step);
     g_free(c->stride);
     g_free(c->address);

@@ -23,13 +23,23 @@ struct compile_options {
     bool sample;          /* cycle sampling in the programs */
     bool base_writes;     /* as emit_options.base_writes */
     uint32_t effort;      /* enum exch_effort */
-    uint32_t row_share;   /* enum exch_share + 1, or 0: the least that saves a memory element */
+    uint32_t row_share;   /* enum exch_share + 1, or 0: the least that saves memory elements */
     const char *workload; /* for the package; may be NULL */
     const char *plan;     /* text of the chosen plan; may be NULL */
     const char *placement_dump; /* folder for every placement problem with its map, or NULL */
+    const char *exchange_export; /* file for the problems of all phases (see exch_file_write), or NULL */
 };
 
 enum compile_limit { COMPILE_FITS, COMPILE_LIMIT_PLACE, COMPILE_LIMIT_SUPPORT };
+
+/* Exchange rows, in bytes of the tile with most. */
+struct compile_rows {
+    uint32_t estimated, reserved; /* of the last round */
+    uint32_t unshared;            /* had no row been shared */
+    uint32_t stored;
+    uint32_t n_stored, n_shared;  /* rows on all tiles; further uses of a row */
+    uint32_t n_based, n_patched;  /* uses told apart by base registers; by patches */
+};
 
 struct compile_result {
     struct package *package; /* NULL when something does not fit */
@@ -39,8 +49,7 @@ struct compile_result {
     char *report;            /* text: tightest tiles, largest users, missing bytes */
     char *report_json;
     uint32_t rounds;
-    uint32_t rows_reserved, rows_unshared; /* bytes on the worst tile: reserved; had no row been shared */
-    uint32_t rows_shared, rows_based, rows_patched; /* uses of a stored row; by bases; by patches */
+    struct compile_rows rows;
     double seconds_place, seconds_schedule, seconds_emit; /* for people; not in the package */
 };
 /* False only with an error. */

@@ -10,7 +10,9 @@ struct compile_state {
     const struct tile_graph *g;
     const struct compile_options *o;
     struct emit_image *image;
-    struct emit_support support;
+    struct emit_support support;  /* rows_bytes: of the tile with most */
+    uint32_t *rows_need;          /* [TARGET_N_TILES] bytes: estimated, then of the table */
+    uint32_t *rows_reserved;      /* [TARGET_N_TILES] up to the end of the last memory element */
     uint32_t n_exchanges;
     uint32_t *exchange_step;      /* [n_exchanges] step of the graph */
     uint32_t *stride;             /* [allocs.n] bytes between blocks; 0 for a single one */
@@ -38,12 +40,17 @@ void compile_report_place(const struct compile_state *c, const struct place_prob
 
 /* The problem of exchange number i; addresses may be NULL (all zero, for estimates). */
 struct exch_problem *compile_phase_problem(const struct compile_state *c, uint32_t i);
-/* Bytes that the largest row table will have, about. */
-uint32_t compile_rows_estimate(const struct compile_state *c);
+/* Fills c->rows_need: bytes that the row table of each tile will have, about. */
+void compile_rows_estimate(struct compile_state *c);
 bool compile_schedule(struct compile_state *c, GError **error);
-/* Fills c->table: the cheapest sharing of rows (in cycles) of those that end in the lowest memory
- * element, or the one that the options ask for. */
+/* Fills c->rows_reserved and the largest of them from c->rows_need. */
+void compile_reserve_rows(struct compile_state *c);
+/* Fills c->table and c->rows_need: of the ways to share rows the cheapest in cycles of those that take
+ * the fewest memory elements, or the one that the options ask for. */
 void compile_share_rows(struct compile_state *c);
+
+/* Writes the problems of all phases to o->exchange_export. */
+bool compile_export_phases(const struct compile_state *c, GError **error);
 
 struct package *compile_package(const struct compile_state *c, GError **error);
 

@@ -53,27 +53,24 @@ struct exch_problem *compile_phase_problem(const struct compile_state *c, uint32
     if (c->address != NULL) {
         p->row_address = c->support.rows_address;
         p->row_bytes = c->support.rows_bytes;
+        p->tile_row_bytes = c->rows_reserved;
     }
     return p;
 }
 
-uint32_t compile_rows_estimate(const struct compile_state *c) {
-    uint32_t *sum = g_new0(uint32_t, TARGET_N_TILES);
+void compile_rows_estimate(struct compile_state *c) {
     uint32_t *row_bytes = g_new0(uint32_t, TARGET_N_TILES);
     const struct exch_load load = {.row_bytes = row_bytes};
+    memset(c->rows_need, 0, sizeof *c->rows_need * TARGET_N_TILES);
     for (uint32_t i = 0; i < c->n_exchanges; i++) {
         struct exch_problem *p = compile_phase_problem(c, i);
         struct exch_estimate estimate;
         memset(row_bytes, 0, sizeof *row_bytes * TARGET_N_TILES);
         exch_estimate(p, &load, &estimate);
-        for (uint32_t t = 0; t < TARGET_N_TILES; t++) sum[t] += align_up_u32(row_bytes[t], 8);
+        for (uint32_t t = 0; t < TARGET_N_TILES; t++) c->rows_need[t] += align_up_u32(row_bytes[t], 8);
         exch_problem_free(p);
     }
-    uint32_t most = 0;
-    for (uint32_t t = 0; t < TARGET_N_TILES; t++) most = MAX(most, sum[t]);
-    g_free(sum);
     g_free(row_bytes);
-    return most;
 }
 
 struct scheduling {
@@ -116,23 +113,67 @@ bool compile_schedule(struct compile_state *c, GError **error) {
     return ok;
 }
 
-/* Behind the last byte of memory that nothing else can use when rows take `bytes`. */
-static uint32_t rows_end(const struct compile_state *c, uint32_t bytes) {
-    return align_up_u32(c->support.rows_address + bytes + TARGET_FETCH_AHEAD_BYTES, TARGET_ELEMENT_BYTES);
+/* Bytes of a tile's rows up to the end of their last memory element, which nothing else can use. */
+static uint32_t rows_reserve(const struct compile_state *c, uint32_t bytes) {
+    const uint32_t end = align_up_u32(c->support.rows_address + bytes + TARGET_FETCH_AHEAD_BYTES,
+                                      TARGET_ELEMENT_BYTES);
+    return MIN(end, TARGET_REGION1_BASE) - TARGET_FETCH_AHEAD_BYTES - c->support.rows_address;
+}
+
+void compile_reserve_rows(struct compile_state *c) {
+    c->support.rows_bytes = 0;
+    for (uint32_t t = 0; t < TARGET_N_TILES; t++) {
+        c->rows_reserved[t] = rows_reserve(c, c->rows_need[t]);
+        c->support.rows_bytes = MAX(c->support.rows_bytes, c->rows_reserved[t]);
+    }
+}
+
+static uint32_t table_bytes(const struct exch_table *t, uint32_t tile) {
+    return 4 * (t->first_word[tile + 1] - t->first_word[tile]);
+}
+
+/* Memory that the rows of all tiles take. */
+static uint64_t rows_cost(const struct compile_state *c, const struct exch_table *t) {
+    uint64_t sum = 0;
+    for (uint32_t tile = 0; tile < t->n_tiles; tile++) sum += rows_reserve(c, table_bytes(t, tile));
+    return sum;
+}
+
+static struct exch_table *choose_table(const struct compile_state *c) {
+    const struct exch_result *const *rows = (const struct exch_result *const *)c->rows;
+    if (c->o->row_share != 0)
+        return exch_table_new(rows, c->n_exchanges, (enum exch_share)(c->o->row_share - 1));
+    struct exch_table *best = NULL;
+    for (enum exch_share share = EXCH_SHARE_EQUAL; share <= EXCH_SHARE_PATCHES; share++) {
+        struct exch_table *t = exch_table_new(rows, c->n_exchanges, share);
+        const bool better = best == NULL || rows_cost(c, t) < rows_cost(c, best);
+        exch_table_free(better ? best : t);
+        if (better) best = t;
+    }
+    return best;
 }
 
 void compile_share_rows(struct compile_state *c) {
-    const struct exch_result *const *rows = (const struct exch_result *const *)c->rows;
     exch_table_free(c->table);
-    c->table = NULL;
-    if (c->o->row_share != 0) {
-        c->table = exch_table_new(rows, c->n_exchanges, (enum exch_share)(c->o->row_share - 1));
-        return;
+    c->table = choose_table(c);
+    for (uint32_t t = 0; t < TARGET_N_TILES; t++) c->rows_need[t] = table_bytes(c->table, t);
+}
+
+bool compile_export_phases(const struct compile_state *c, GError **error) {
+    struct exch_problem_set set = {.n_phases = c->n_exchanges,
+                                   .phases = g_new0(struct exch_problem *, c->n_exchanges + 1),
+                                   .number = g_new0(uint32_t, c->n_exchanges + 1)};
+    for (uint32_t i = 0; i < c->n_exchanges; i++) {
+        struct exch_problem *p = set.phases[i] = compile_phase_problem(c, i);
+        set.number[i] = i;
+        exch_problem_find_dependencies(p);
+        /* The rows lie at one place on every tile, but not all tiles need all of it. */
+        p->row_address = p->row_bytes = 0;
+        p->tile_row_bytes = NULL;
     }
-    for (enum exch_share share = EXCH_SHARE_EQUAL; share <= EXCH_SHARE_PATCHES; share++) {
-        struct exch_table *t = exch_table_new(rows, c->n_exchanges, share);
-        const bool better = c->table == NULL || rows_end(c, t->bytes_max) < rows_end(c, c->table->bytes_max);
-        exch_table_free(better ? c->table : t);
-        if (better) c->table = t;
-    }
+    const bool ok = exch_file_write(c->o->exchange_export, &set, error);
+    for (uint32_t i = 0; i < c->n_exchanges; i++) exch_problem_free(set.phases[i]);
+    g_free(set.phases);
+    g_free(set.number);
+    return ok;
 }

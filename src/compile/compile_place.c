@@ -60,7 +60,7 @@ static void add_support(struct placing *p, uint32_t tile) {
     add_fixed(p, tile, "program", PLACE_CODE, c->support.program_address,
               c->support.program_bytes);
     add_fixed(p, tile, "exchange rows", PLACE_ROWS, c->support.rows_address,
-              c->support.rows_bytes);
+              c->rows_reserved[tile]);
     add_window(p, tile, 0);
     add_window(p, tile, PLACE_STEP_END);
     if (!c->o->sample) return;

@@ -53,7 +53,13 @@ struct exch_problem {
     /* Where rows will be stored on every tile; 0,0 = not known. No source or destination may touch
      * its elements, and no row may be longer. */
     uint32_t row_address, row_bytes;
+    const uint32_t *tile_row_bytes; /* [TARGET_N_TILES] where they differ, at most row_bytes; the caller's;
+                                       files hold row_bytes alone */
 };
+/* Bytes reserved for rows on a tile; 0 = not known. */
+static inline uint32_t exch_problem_row_bytes(const struct exch_problem *p, uint32_t tile) {
+    return p->tile_row_bytes != NULL ? p->tile_row_bytes[tile] : p->row_bytes;
+}
 
 /* Arrays sized and zeroed; the caller fills them (first_recipient[n] must be n_recipients). */
 struct exch_problem *exch_problem_new(uint32_t n_transfers, uint32_t n_recipients);

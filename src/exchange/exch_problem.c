@@ -125,10 +125,9 @@ static bool range_ok(const struct exch_problem *p, int64_t first, int64_t last) 
     return first >= TARGET_SRAM_BASE && last < TARGET_SRAM_END;
 }
 
-static uint32_t row_elements(const struct exch_problem *p) {
-    return p->row_bytes == 0 ? 0
-                             : exch_element_mask(p->row_address,
-                                                 (uint64_t)p->row_bytes + TARGET_FETCH_AHEAD_BYTES);
+static uint32_t row_elements(const struct exch_problem *p, uint32_t tile) {
+    const uint64_t bytes = exch_problem_row_bytes(p, tile);
+    return bytes == 0 ? 0 : exch_element_mask(p->row_address, bytes + TARGET_FETCH_AHEAD_BYTES);
 }
 
 static bool check_rows_place(const struct exch_problem *p, GError **error) {
@@ -153,7 +152,7 @@ static bool check_source(const struct exch_problem *p, uint32_t x, GError **erro
         return false;
     }
     if (!p->unplaced &&
-        (exch_element_mask((uint32_t)first, (uint64_t)(last - first + 1)) & row_elements(p)) != 0) {
+        (exch_element_mask((uint32_t)first, (uint64_t)(last - first + 1)) & row_elements(p, tile)) != 0) {
         diag_set(error, EXCH_ROW_ELEMENT, x, tile, "source", (guint32)first);
         return false;
     }
@@ -176,7 +175,7 @@ static bool check_recipient(const struct exch_problem *p, uint32_t x, uint32_t r
         return false;
     }
     const uint32_t mask = exch_element_mask(address, 4 * (uint64_t)p->words[x]);
-    if ((mask & row_elements(p)) != 0) {
+    if ((mask & row_elements(p, tile)) != 0) {
         diag_set(error, EXCH_ROW_ELEMENT, x, tile, "destination", address);
         return false;
     }

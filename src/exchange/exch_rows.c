@@ -270,7 +270,7 @@ static bool make_tile(struct make *k, uint32_t t, GError **error) {
         k->r->row_bytes_max = bytes;
         k->r->row_bytes_tile = t;
     }
-    const uint32_t reserved = k->m->p->row_bytes;
+    const uint32_t reserved = exch_problem_row_bytes(k->m->p, t);
     if (reserved == 0 || bytes <= reserved) return true;
     uint32_t first = 0; /* transfer of the first address beyond the reservation */
     for (uint32_t i = k->r->first_site[t]; i < k->out.sites->len; i++) {

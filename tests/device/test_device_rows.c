@@ -89,10 +89,10 @@ static void test_share(gconstpointer data) {
         run_rows(true, n_repeats, share + 1, &r);
         bytes[share] = r.package->meta.row_bytes_max;
         g_test_message("sharing %u: %u B, unshared %u; %u shared, %u by bases, %u patched", share, bytes[share],
-                       r.rows_unshared, r.rows_shared, r.rows_based, r.rows_patched);
-        g_assert_cmpuint(r.rows_based > 0, ==, share >= 1);
-        g_assert_cmpuint(r.rows_patched > 0, ==, share >= 2);
-        g_assert_cmpuint(bytes[share], <=, r.rows_unshared);
+                       r.rows.unshared, r.rows.n_shared, r.rows.n_based, r.rows.n_patched);
+        g_assert_cmpuint(r.rows.n_based > 0, ==, share >= 1);
+        g_assert_cmpuint(r.rows.n_patched > 0, ==, share >= 2);
+        g_assert_cmpuint(bytes[share], <=, r.rows.unshared);
         compile_result_free(&r);
     }
     g_assert_cmpuint(bytes[1], <, bytes[0]);
@@ -103,7 +103,7 @@ static void test_share(gconstpointer data) {
 static void test_automatic(void) {
     struct compile_result r;
     run_rows(false, 3, 0, &r);
-    g_assert_cmpuint(r.rows_based + r.rows_patched, ==, 0);
+    g_assert_cmpuint(r.rows.n_based + r.rows.n_patched, ==, 0);
     compile_result_free(&r);
 }
 
