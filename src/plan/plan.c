@@ -165,12 +165,27 @@ static void set_precision(const struct search *s, const struct graph *g, struct 
     ret->precision = (struct reference_precision){g->n_ops, ops, values};
 }
 
+/* Bytes of parameters on a tile, on average: they stay while each product runs. */
+static uint64_t homes_bytes(const struct search *s, const struct graph *g, uint32_t except) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < s->p.n_gemms; i++) {
+        const struct plan_gemm *m = &s->p.gemms[i];
+        uint32_t position = 0;
+        while (s->p.ops[position] != m->op) position++;
+        const uint32_t repeat = s->p.repeat_of[position];
+        const uint64_t one =
+            (uint64_t)m->inner * (m->swapped ? m->rows : m->columns) * program_format_bytes(m->format);
+        bytes += one * (repeat == GRAPH_NONE ? i != except : g->ops[repeat].attrs.count - (i == except));
+    }
+    return bytes / s->o->n_tiles;
+}
+
 static enum plan_status run(struct search *s, const struct graph *g, struct plan_result *ret) {
     if (!plan_find(&s->p, g, s->o, s->arena, s->error)) return PLAN_ERROR;
     for (uint32_t i = 0; i < s->p.n_gemms; i++)
         if (s->p.gemms[i].source != PROGRAM_NONE) s->n_readers[s->p.gemms[i].source]++;
     for (uint32_t i = 0; i < s->p.n_gemms; i++) {
-        plan_gemm_candidates(&s->p.gemms[i], s->o, s->arena, &s->sets[i]);
+        plan_gemm_candidates(&s->p.gemms[i], s->o, homes_bytes(s, g, i), s->arena, &s->sets[i]);
         ret->evaluations += s->sets[i].evaluations;
         if (s->sets[i].n == 0) {
             ret->infeasible = s->sets[i].best_misfit;

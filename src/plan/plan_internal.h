@@ -68,9 +68,10 @@ static inline uint32_t plan_group(const struct plan_gemm *m) {
 
 /* Expected cycles of a phase whose busiest tile moves `items`, in messages of `message_words`. */
 uint64_t plan_phase_cycles(uint64_t items, uint64_t message_words);
-/* All candidates that fit, at most o->candidates, cheapest first. */
+/* All candidates that fit beside `homes_bytes` of other parameters on a tile, at most o->candidates,
+ * cheapest first. */
 void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *o,
-                          struct arena *arena, struct plan_set *ret);
+                          uint64_t homes_bytes, struct arena *arena, struct plan_set *ret);
 /* Cycles of moving `from`'s result to where `to` reads it, together with to's coefficients. */
 uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidate *from,
                           const struct plan_gemm *mt, const struct plan_candidate *to);

@@ -50,6 +50,7 @@ struct price {
     const struct plan_options *o;
     struct plan_set *set;
     GArray *found; /* plan_candidate, product_cycles a lower bound */
+    uint64_t homes_bytes; /* of other parameters on a tile */
     uint32_t left_limit;
     bool any_use;         /* grids that leave most tiles idle, too */
     GHashTable *products; /* price_key -> cycles: variants of a grid share the product */
@@ -180,7 +181,8 @@ static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
 
 static bool fits(struct price *p, const struct plan_candidate *c) {
     const struct plan_options *o = p->o;
-    const uint32_t all = o->standard_bytes + o->interleaved_bytes;
+    const uint64_t sum = (uint64_t)o->standard_bytes + o->interleaved_bytes;
+    const uint64_t all = sum - MIN(p->homes_bytes, sum);
     const bool total = c->peak_bytes <= all, inter = c->interleaved_bytes <= o->interleaved_bytes;
     if (total && inter) return true;
     struct plan_infeasible *x = &p->set->best_misfit;
@@ -328,11 +330,12 @@ static void enumerate(struct price *p) {
 }
 
 void plan_gemm_candidates(const struct plan_gemm *m, const struct plan_options *o,
-                          struct arena *arena, struct plan_set *ret) {
+                          uint64_t homes_bytes, struct arena *arena, struct plan_set *ret) {
     *ret = (struct plan_set){0};
     struct price p = {.m = m,
                       .o = o,
                       .set = ret,
+                      .homes_bytes = homes_bytes,
                       .found = g_array_new(FALSE, FALSE, sizeof(struct plan_candidate)),
                       .products = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL)};
     /* The limit of a free input is a preference: dropped when nothing is left. */
