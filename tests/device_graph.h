@@ -5,7 +5,7 @@
 
 #include "lower/tile_graph.h"
 
-enum { DG_MAX = 256 };
+enum { DG_MAX = 2048 };
 
 static inline uint32_t dg_name(struct tile_graph *g, const char *name) {
     for (uint32_t i = 0; i < g->n_names; i++)

@@ -86,6 +86,36 @@ static bool schedule(struct compile_state *c, struct compile_result *ret, uint32
     return true;
 }
 
+/* Lays out and places for what rows and programs are taken to need. */
+static bool place_round(struct compile_state *c, uint32_t program_bytes, struct compile_result *ret,
+                        bool *ret_fits, GError **error) {
+    if (!lay_out(c, program_bytes, ret, ret_fits)) return false;
+    if (!*ret_fits) return true;
+    const gint64 start = g_get_monotonic_time();
+    const bool ok = compile_place(c, ret, ret_fits, error);
+    ret->seconds_place += seconds_since(start);
+    return ok;
+}
+
+/* Something does not fit beside the estimated rows. The estimate knows nothing of shared rows, buffers
+ * that go on and idle buses; the encoder's rows took 0.57 of it. Half of it is tried before giving up, if
+ * that could be enough; when the rows then need more, a further round places with what they need. */
+static bool tighten(struct compile_state *c, struct compile_result *ret) {
+    if (c->rows_tight || c->hopeless) return false;
+    c->rows_tight = true;
+    const uint32_t before = c->rows_reserved[ret->tile];
+    for (uint32_t t = 0; t < TARGET_N_TILES; t++) c->rows_need[t] = align_up_u32(c->rows_need[t] / 2, 8);
+    if (ret->limit == COMPILE_LIMIT_PLACE) {
+        compile_reserve_rows(c);
+        const uint32_t won = before - c->rows_reserved[ret->tile];
+        if (won == 0 || ret->need_bytes - ret->has_bytes > won) return false;
+    }
+    g_clear_pointer(&ret->report, g_free);
+    g_clear_pointer(&ret->report_json, g_free);
+    ret->limit = COMPILE_FITS;
+    return true;
+}
+
 /* Places and schedules until rows and programs fit their reservations. */
 static bool settle(struct compile_state *c, struct compile_result *ret, bool *ret_fits,
                    GError **error) {
@@ -94,11 +124,8 @@ static bool settle(struct compile_state *c, struct compile_result *ret, bool *re
     if (!emit_program_bytes(&sizes, &reserved, error)) return false;
     compile_rows_estimate(c);
     for (ret->rounds = 1; ret->rounds <= COMPILE_MAX_ROUNDS; ret->rounds++) {
-        if (!lay_out(c, reserved, ret, ret_fits)) return false;
-        if (!*ret_fits) return true;
-        const gint64 start = g_get_monotonic_time();
-        if (!compile_place(c, ret, ret_fits, error)) return false;
-        ret->seconds_place += seconds_since(start);
+        if (!place_round(c, reserved, ret, ret_fits, error)) return false;
+        if (!*ret_fits && tighten(c, ret)) continue;
         if (!*ret_fits) return true;
         if (!schedule(c, ret, &program, error)) return false;
         if (tile_too_short(c) == TARGET_N_TILES && program <= reserved) return true;

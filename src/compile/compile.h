@@ -4,7 +4,7 @@
  * Out:  a package, or what does not fit, where and by how many bytes.
  * Order: link the image, size programs, estimate rows, place, schedule every phase with the addresses,
  *       share rows, size rows and programs; when they need more than was reserved, place again with what
- *       they need; emit; check; package. At most COMPILE_MAX_ROUNDS rounds.
+ *       they need (and with half of the estimate when data do not fit beside it); emit; check; package. At most COMPILE_MAX_ROUNDS rounds.
  * Host window: lent to values that live neither at the first step nor behind the last (runtime 2.11);
  *       what the host writes or reads never lies in it.
  * Ownership: a result owns its package and report; compile_result_free frees them.

@@ -12,6 +12,8 @@ struct compile_state {
     struct emit_image *image;
     struct emit_support support;  /* rows_bytes: of the tile with most */
     uint32_t *rows_need;          /* [TARGET_N_TILES] bytes: estimated, then of the table */
+    bool rows_tight;              /* the estimate was halved, or the rows are known */
+    bool hopeless;                /* data alone do not fit */
     uint32_t *rows_reserved;      /* [TARGET_N_TILES] up to the end of the last memory element */
     uint32_t n_exchanges;
     uint32_t *exchange_step;      /* [n_exchanges] step of the graph */

@@ -157,6 +157,7 @@ void compile_share_rows(struct compile_state *c) {
     exch_table_free(c->table);
     c->table = choose_table(c);
     for (uint32_t t = 0; t < TARGET_N_TILES; t++) c->rows_need[t] = table_bytes(c->table, t);
+    c->rows_tight = true;
 }
 
 bool compile_export_phases(const struct compile_state *c, GError **error) {

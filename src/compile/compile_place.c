@@ -252,6 +252,7 @@ bool compile_place(struct compile_state *c, struct compile_result *ret, bool *re
     GError *failed = NULL;
     if (c->placed == NULL && c->o->placement_dump == NULL && report_hopeless(c, ret, &failed)) {
         *ret_fits = false;
+        c->hopeless = true;
         return true;
     }
     if (failed != NULL) {
@@ -270,9 +271,9 @@ bool compile_place(struct compile_state *c, struct compile_result *ret, bool *re
     struct place_result *r = place_solve(problem, &options, error);
     if (r != NULL) {
         *ret_fits = r->status == PLACE_SOLVED;
-        g_free(c->placed);
+        g_clear_pointer(&c->placed, g_free);
         c->n_placed = r->n_requests;
-        c->placed = g_memdup2(r->address, r->n_requests * sizeof *r->address);
+        if (*ret_fits) c->placed = g_memdup2(r->address, r->n_requests * sizeof *r->address);
         if (*ret_fits) take_addresses(&p, r, c);
         else report(&p, problem, r, ret);
     }

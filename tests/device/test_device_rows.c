@@ -195,11 +195,48 @@ static void test_base_left(void) {
     tile_graph_free(g);
 }
 
+/* Tile 1 takes 1,400 parts of one buffer and is filled up with buffers of 8 KiB. Estimated rows go over the
+ * end of a memory element, real ones do not. */
+static bool fits_beside(uint32_t n_filled, struct compile_rows *ret) {
+    enum { MANY = 1400, FILL = 8192 };
+    struct tile_graph *g = dg_new(2);
+    const uint32_t from = dg_alloc(g, 0, MANY * PART_BYTES, TG_HOST_INPUT, "x");
+    const uint32_t to = dg_alloc(g, 1, MANY * PART_BYTES, TG_HOST_OUTPUT, "y");
+    for (uint32_t i = 0; i < n_filled; i++) dg_alloc(g, 1, FILL, TG_HOST_INPUT | TG_HOST_OUTPUT, "filled");
+    dg_step(g, TG_EXCHANGE, "send");
+    for (uint32_t i = 0; i < MANY; i++) send_part(g, from, to, i);
+    tg_lifetimes(g);
+    for (uint32_t i = 2; i < g->allocs.n; i++) g->allocs.first_step[i] = 0;
+    GError *error = NULL;
+    struct compile_result r;
+    g_assert_true(compile_tile_graph(g, &(struct compile_options){0}, &r, &error));
+    const bool fits = r.package != NULL;
+    *ret = r.rows;
+    compile_result_free(&r);
+    tile_graph_free(g);
+    return fits;
+}
+
+/* What does not fit beside the estimated rows is tried beside fewer. */
+static void test_tight(void) {
+    struct compile_rows loose, tight = {0}, rows;
+    uint32_t n = 56;
+    g_assert_true(fits_beside(n, &loose));
+    while (fits_beside(n + 1, &rows)) {
+        tight = rows;
+        n++;
+    }
+    g_test_message("%u filled; reserved %u, then %u", n, loose.reserved, tight.reserved);
+    g_assert_cmpuint(tight.reserved + TARGET_ELEMENT_BYTES, ==, loose.reserved);
+    g_assert_cmpuint(tight.stored, <=, tight.reserved);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_data_func("/device/rows/share", GUINT_TO_POINTER(0), test_share);
     g_test_add_data_func("/device/rows/share-repeat", GUINT_TO_POINTER(3), test_share);
     g_test_add_func("/device/rows/automatic", test_automatic);
+    g_test_add_func("/device/rows/tight", test_tight);
     g_test_add_func("/device/rows/two-strides", test_two_strides);
     g_test_add_func("/device/rows/base-left", test_base_left);
     return g_test_run();
