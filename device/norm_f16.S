@@ -137,30 +137,7 @@ norm_f16_split_apply:
     add $m11, $m11, $m8
     ld32 $m10, ARG(1)
     add $m10, $m10, $m8
-    // a4 columns, a5 1 / columns; a6 mean = sum of mean * columns / all columns
-    { ld32 $a0, ARG(5) ; setzi $a1, EPSILON_LO }
-    { nop ; f32fromui32 $a0, $a0 }
-    { nop ; or $a2, $azero, 0x41800000 }
-    { nop ; f32mul $a0, $a0, $a2 }
-    { mov $m0, $m13 ; f32oox $a5, $a0 }
-    { setzi $m1, 6 ; zero $a6 }
-    { rpt $m1, 3 ; or $a1, $a1, EPSILON_HI }
-    { ld32 $a2, $m0, $m15, 8 ; fnop }
-    { ld32 $a3, $m0, $m15, 10 ; fnop }
-    { add $m0, $m0, 16 ; f32mul $a2, $a2, $a3 }
-    { nop ; f32add $a6, $a6, $a2 }
-    { mov $m0, $m13 ; f32mul $a6, $a6, $a5 }
-    { rpt $m1, 6 ; zero $a0 }
-    { ld32 $a2, $m0, $m15, 8 ; fnop }
-    { ld32 $a3, $m0, $m15, 10 ; f32sub $a2, $a2, $a6 }
-    { ld32 $a4, $m0, $m15, 9 ; f32mul $a2, $a2, $a2 }
-    { nop ; f32mul $a2, $a2, $a3 }
-    { add $m0, $m0, 16 ; f32add $a2, $a2, $a4 }
-    { nop ; f32add $a0, $a0, $a2 }
-    { nop ; fnop }
-    { nop ; f32mul $a0, $a0, $a5 }
-    { nop ; setzi $a2, ZAACC }
-    { nop ; uput $FP_CLR, $a2 }
+    NORM_COMBINE $mvertex_base, 5
     NORM_SCALE
     NORM_APPLY
     exitz $m15

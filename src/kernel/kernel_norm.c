@@ -323,3 +323,79 @@ const struct kernel_family kernel_family_NORM_VALID_F16 = {
     .describe = valid_describe, .cycles = valid_cycles, .scalars = valid_scalars};
 const struct kernel_family kernel_family_RMS_VALID_F16 = {
     .describe = valid_describe, .cycles = valid_cycles, .scalars = valid_scalars};
+
+/* --- The sum of two blocks and its normalisation (device/add_norm_f16.S): rows, columns, panels. --- */
+
+enum {
+    ADD_NORM_SETUP = 34,
+    ADD_NORM_ROW = 60, /* beside 44 per panel */
+    ADD_NORM_IDLE = 19,
+    ADD_SPLIT_MOMENTS = 74, /* beside 16 per panel */
+    ADD_SPLIT_APPLY = 123,  /* beside 28 per panel */
+    ADD_SPLIT_PRELUDE = 26,
+};
+
+static bool add_norm_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                              GError **error) {
+    if (!moments_check_shape(spec, error)) return false;
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, 2 * n, 8, KERNEL_WRITE, KERNEL_MEMORY_ANY, KERNEL_F16);
+    kernel_operand_add(ret, 2 * n, 16, KERNEL_WRITE, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    for (uint32_t i = 0; i < 2; i++)
+        kernel_operand_add(ret, 2 * n, 16, KERNEL_READ, KERNEL_MEMORY_INTERLEAVED, KERNEL_F16);
+    for (uint32_t i = 0; i < 2; i++)
+        kernel_operand_add(ret, 2 * (uint64_t)spec->p[1], 8, KERNEL_READ, KERNEL_MEMORY_ANY,
+                           KERNEL_F16);
+    ret->alias[1] = 1 << 2 | 1 << 3;
+    ret->useful_work = 3 * n + n / 4;
+    return true;
+}
+
+static uint64_t add_norm_cycles_split(uint32_t rows, uint32_t panels, uint32_t lane) {
+    uint32_t moments[TARGET_N_WORKERS], apply[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t share = kernel_block(panels, w);
+        moments[w] = ADD_SPLIT_MOMENTS + 16 * share;
+        apply[w] = ADD_SPLIT_APPLY + 28 * share;
+    }
+    struct kernel_time t;
+    kernel_time_begin(&t, lane);
+    kernel_time_issue_n(&t, ADD_SPLIT_PRELUDE);
+    for (uint32_t i = 0; i < rows; i++) {
+        kernel_time_issue_n(&t, 4 * TARGET_SUPER_STORE_CYCLES);
+        kernel_time_runall(&t, moments);
+        kernel_time_issue_n(&t, 4);
+        kernel_time_sync(&t);
+        kernel_time_runall(&t, apply);
+        kernel_time_sync(&t);
+        kernel_time_issue(&t, i + 1 < rows ? TARGET_SUPER_BRANCH_CYCLES : 1);
+    }
+    kernel_time_issue(&t, 1);
+    return kernel_time_end(&t, lane);
+}
+
+static uint64_t add_norm_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    const uint32_t panels = spec->p[1] / 16;
+    if (norm_is_split(spec)) return add_norm_cycles_split(spec->p[0], panels, lane);
+    uint32_t slots[TARGET_N_WORKERS];
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+        const uint32_t rows = kernel_share(spec->p[0], w);
+        slots[w] = rows ? ADD_NORM_SETUP + rows * (ADD_NORM_ROW + 44 * panels) : ADD_NORM_IDLE;
+    }
+    return kernel_time_single(lane, 8, slots);
+}
+
+static uint32_t add_norm_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = spec->p[1] / 16 | spec->p[2] << 12;
+    return 2;
+}
+
+static const char *add_norm_symbol(const struct kernel_spec *spec) {
+    return norm_is_split(spec) ? "add_norm_f16_split" : "add_norm_f16";
+}
+
+const struct kernel_family kernel_family_ADD_NORM_F16 = {.describe = add_norm_describe,
+                                                         .cycles = add_norm_cycles,
+                                                         .scalars = add_norm_scalars,
+                                                         .symbol = add_norm_symbol};

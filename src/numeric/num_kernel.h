@@ -26,7 +26,7 @@ num_kernel_twin num_kernel_cast_f8_f16, num_kernel_cast_f8_f32,
 num_kernel_twin num_kernel_cast_f16_f8, num_kernel_cast_panels, num_kernel_cast_shifted_f8;
 num_kernel_twin num_kernel_cast_f32_f8, num_kernel_cast_f8_f8;
 num_kernel_twin num_kernel_norm_f16, num_kernel_moments_f16, num_kernel_apply_moments_f16;
-num_kernel_twin num_kernel_add_moments_f16;
+num_kernel_twin num_kernel_add_moments_f16, num_kernel_add_norm_f16;
 num_kernel_twin num_kernel_row_max, num_kernel_exp_panels, num_kernel_normalise_panels;
 num_kernel_twin num_kernel_merge_panels;
 num_kernel_twin num_kernel_copy, num_kernel_fill, num_kernel_copy_strided, num_kernel_pack_right;

@@ -102,6 +102,14 @@ void num_kernel_norm_f16(const uint32_t *p, void *const *op) {
     }
 }
 
+void num_kernel_add_norm_f16(const uint32_t *p, void *const *op) {
+    uint16_t *sum = op[1];
+    const uint16_t *left = op[2], *right = op[3];
+    const size_t n = (size_t)p[0] * p[1];
+    for (size_t e = 0; e < n; e++) sum[e] = num_h_add(left[e], right[e]);
+    num_kernel_norm_f16(p, (void *const[]){op[0], sum, op[4], op[5]});
+}
+
 void num_kernel_moments_f16(const uint32_t *p, void *const *op) {
     const uint32_t rows = p[0], panels = p[1] / 16, segments = p[3], part = panels / segments;
     float *out = op[0];
