@@ -1,4 +1,4 @@
-/* Accuracy of GELU and of softmax exponentials over all F16 inputs, by the twins
+/* Accuracy of GELU and of softmax over all F16 inputs, by the twins
  * (which kernel-check holds to the kernels bit for bit), against binary64 rounded once to half. */
 #include "cli/kernel_run.h"
 #include "numeric/num_kernel.h"
@@ -76,31 +76,72 @@ static void print_gelu(void) {
     for (size_t i = 0; i < ARRAY_LEN(gelu_forms); i++) print_gelu_form(&gelu_forms[i]);
 }
 
-/* exp(scale * (s - max)) for max = 0 and every half s <= 0. */
-static void print_exponential(void) {
-    puts("\n## Exponentials of softmax over all halves\n\nexp(scale * (s - max)) with max = 0 and "
-         "every half "
-         "s <= 0, against binary64 of the same scale. EXP_PANELS forms the\nargument in F32 and "
-         "rounds it "
-         "once; SOFTMAX_F16 rounds the difference and its product with the scale.\n\n"
-         "| scale | inputs | EXP_PANELS: max error | SOFTMAX_F16: max error "
-         "|\n|---:|---:|---:|---:|");
-    const uint16_t scales[] = {0x2f8a, 0x3000, 0x3c00};
-    for (size_t i = 0; i < ARRAY_LEN(scales); i++) {
-        const double scale = num_f16_to_f32(scales[i]);
-        struct accuracy one = {0}, two = {0};
-        for (uint32_t h = 0x8000; h < 0xfc00; h++) {
-            const double s = num_f16_to_f32((uint16_t)h), exact = exp(scale * s);
-            const uint16_t a = num_h(num_f32_round(scale * s));
-            const uint16_t b = num_h_mul(scales[i] ^ 0x8000, num_h(-s));
-            accuracy_add(&one, num_h(exp(num_f16_to_f32(a))), exact);
-            accuracy_add(&two, num_h(exp(num_f16_to_f32(b))), exact);
-        }
-        printf("| %.6f | %u | %.6f | %.6f |\n", scale, one.inputs, one.absolute, two.absolute);
+/* --- Softmax: rows of 32 keys, the first the maximum, the others every half up to it in turn. --- */
+
+enum { ROW_KEYS = 32 };
+
+struct softmax_accuracy {
+    struct accuracy panels, whole, probability; /* exponentials of EXP_PANELS, SOFTMAX_F16 */
+};
+
+static void softmax_row_add(struct softmax_accuracy *a, const uint16_t *keys, uint16_t scale) {
+    uint16_t maximum[2] = {keys[0], keys[0]}, one[ROW_KEYS], whole[ROW_KEYS], shares[ROW_KEYS];
+    float statistics[2];
+    const uint32_t exp_call[8] = {1, ROW_KEYS, ROW_KEYS, scale};
+    num_kernel_exp_panels(exp_call, (void *const[]){one, (void *)keys, maximum});
+    num_kernel_softmax_f16(exp_call, (void *const[]){whole, statistics, (void *)keys});
+    const uint32_t divide[8] = {1, ROW_KEYS, 0, 0, 0, 1};
+    num_kernel_normalise_panels(divide, (void *const[]){shares, whole, statistics});
+    const double factor = num_f16_to_f32(scale), max = num_f16_to_f32(keys[0]);
+    double exact[ROW_KEYS], sum = 0;
+    for (uint32_t k = 0; k < ROW_KEYS; k++) {
+        exact[k] = exp(factor * (num_f16_to_f32(keys[k]) - max));
+        sum += exact[k];
     }
+    for (uint32_t k = 0; k < ROW_KEYS; k++) {
+        accuracy_add(&a->panels, one[k], exact[k]);
+        accuracy_add(&a->whole, whole[k], exact[k]);
+        accuracy_add(&a->probability, shares[k], exact[k] / sum);
+    }
+}
+
+static void print_softmax_row(uint16_t scale, uint16_t max) {
+    struct softmax_accuracy a = {0};
+    uint16_t keys[ROW_KEYS];
+    uint32_t n = 0, inputs = 0;
+    for (uint32_t h = 0; h < 65536; h++) {
+        const float s = num_f16_to_f32((uint16_t)h);
+        /* A row of SOFTMAX_F16 spreads by less than 65504. */
+        if (!(s <= num_f16_to_f32(max)) || num_f16_to_f32(max) - s > 65504) continue;
+        if (n == 0) keys[n++] = max;
+        keys[n++] = (uint16_t)h;
+        inputs++;
+        if (n < ROW_KEYS) continue;
+        softmax_row_add(&a, keys, scale);
+        n = 0;
+    }
+    for (; n > 0 && n < ROW_KEYS; n++) keys[n] = max;
+    if (n) softmax_row_add(&a, keys, scale);
+    printf("| %.6f | %g | %u | %.6f | %u | %.6f | %u | %.6f |\n", num_f16_to_f32(scale),
+           num_f16_to_f32(max), inputs, a.panels.absolute, a.panels.steps, a.whole.absolute,
+           a.whole.steps, a.probability.absolute);
+}
+
+static void print_softmax(void) {
+    puts("\n## Softmax over all halves\n\nexp(scale * (s - max)) for every half s up to max, against "
+         "binary64 of the same scale, and probabilities of\nrows of 32 such keys. EXP_PANELS forms "
+         "the argument in F32 and rounds it once; SOFTMAX_F16 rounds the difference and\nits product "
+         "with the scale. Steps of the half format grow with the size of the argument; rounding "
+         "alone gives\n0.000244.\n\n"
+         "| scale | max | inputs | EXP_PANELS: max error | steps | SOFTMAX_F16: max error | steps | "
+         "probabilities: max error |\n|---:|---:|---:|---:|---:|---:|---:|---:|");
+    const uint16_t scales[] = {0x2f8a, 0x3000, 0x3c00}; /* 1 / sqrt(72), 1 / 8, 1 */
+    const uint16_t maxima[] = {0, 0x44cd, 0x50a3};      /* 0, 4.8, 37.1 */
+    for (size_t i = 0; i < ARRAY_LEN(scales); i++)
+        for (size_t k = 0; k < ARRAY_LEN(maxima); k++) print_softmax_row(scales[i], maxima[k]);
 }
 
 void kernel_accuracy_print(void) {
     print_gelu();
-    print_exponential();
+    print_softmax();
 }

@@ -1,4 +1,5 @@
 /* A call outside a kernel's contract is refused by the rule's name. */
+#include "isa/isa_asm.h"
 #include "kernel/kernel.h"
 #include "target/target.h"
 
@@ -103,6 +104,70 @@ static void test_no_paths(void) {
         g_assert_null(memmem(objects[i].bytes, objects[i].size, source, strlen(source)));
 }
 
+/* Bytes of code that a program with these calls needs, kernels alone. */
+static uint32_t code_bytes(const struct kernel_spec *specs, size_t n) {
+    struct isa_messages messages = {0};
+    isa_messages_init(&messages);
+    GPtrArray *objects = g_ptr_array_new_with_free_func((GDestroyNotify)isa_object_free);
+    size_t n_objects;
+    const struct kernel_object *kernels = kernel_objects(&n_objects);
+    for (size_t i = 0; i < n_objects; i++)
+        g_ptr_array_add(objects, isa_object_read(kernels[i].bytes, kernels[i].size, kernels[i].name, NULL));
+    const char *roots[64];
+    g_assert_cmpuint(n, <=, G_N_ELEMENTS(roots));
+    for (size_t i = 0; i < n; i++) {
+        g_assert_true(kernel_describe(&specs[i], &(struct kernel_needs){0}, NULL));
+        roots[i] = kernel_symbol(&specs[i]);
+    }
+    const struct isa_layout layout = {.roots = roots, .n_roots = (uint32_t)n};
+    struct isa_image *image =
+        isa_link((struct isa_object *const *)objects->pdata, objects->len, &layout, &messages);
+    g_assert_nonnull(image);
+    uint32_t bytes = 0;
+    for (guint i = 0; i < image->segments->len; i++)
+        bytes += g_array_index(image->segments, struct isa_segment, i).size;
+    isa_image_free(image);
+    g_ptr_array_unref(objects);
+    isa_messages_clear(&messages);
+    return bytes;
+}
+
+/* What 27 layers of an encoder and its head may call, F16 and F8 products, streamed and materialised
+ * attention, together: at most 24 KiB. */
+static void test_code_fits(void) {
+    const struct kernel_spec specs[] = {
+        {KERNEL_GEMM_F8, {244, 128, 64, 0, 1}},
+        {KERNEL_GEMM_F16, {81, 80, 80, 0, 1}},
+        {KERNEL_REDUCE_F16, {6, 2624}},
+        {KERNEL_REDUCE_PANELS, {6, 82, 32, KERNEL_EPILOGUE_BIAS}},
+        {KERNEL_REDUCE_PANELS, {6, 82, 32, KERNEL_EPILOGUE_RESIDUAL | KERNEL_EPILOGUE_BIAS}},
+        {KERNEL_REDUCE_PANELS,
+         {6, 82, 32, KERNEL_EPILOGUE_BIAS | KERNEL_EPILOGUE_GELU | KERNEL_EPILOGUE_F8}},
+        {KERNEL_GELU_F16, {1408}},
+        {KERNEL_ADD_F16, {1, 1152}},
+        {KERNEL_ADD_NORM_F16, {8, 1152, 1}},
+        {KERNEL_NORM_F16, {8, 1152, 1}},
+        {KERNEL_CAST_PANELS, {81, 96}},
+        {KERNEL_PACK_F8, {81, 96}},
+        {KERNEL_PACK_RIGHT, {768, 16}},
+        {KERNEL_ROW_MAX, {8, 736, 729}},
+        {KERNEL_MAX_PARTIALS, {4, 8}},
+        {KERNEL_EXP_PANELS, {8, 736, 729, 0x2f8a, 1, -7}},
+        {KERNEL_NORMALISE_PANELS, {8, 80, 72}},
+        {KERNEL_SOFTMAX_F16, {8, 768, 729, 0x2f8a}},
+        {KERNEL_MERGE_PANELS, {8, 80, 1}},
+        {KERNEL_MERGE_PANELS, {8, 80}},
+        {KERNEL_MERGE_PANELS, {8, 80, 0, 1}},
+        {KERNEL_COPY_U64, {512}},
+        {KERNEL_COPY_STRIDED, {4, 32, 64, 32, 1}},
+        {KERNEL_FILL_U64, {512}},
+        {KERNEL_FINITE_CHECK, {1024}},
+    };
+    const uint32_t bytes = code_bytes(specs, ARRAY_LEN(specs));
+    g_test_message("%u bytes", bytes);
+    g_assert_cmpuint(bytes, <=, 24 * 1024);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernel/bind/shapes", test_shapes);
@@ -110,5 +175,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/kernel/bind/accepts", test_accepts);
     g_test_add_func("/kernel/cycles/lanes", test_lanes);
     g_test_add_func("/kernel/no-paths", test_no_paths);
+    g_test_add_func("/kernel/code-fits", test_code_fits);
     return g_test_run();
 }
