@@ -117,8 +117,7 @@ bool build_repeat(struct build *b, const struct graph_op *op, uint32_t *at) {
 /* A value of the program for this output alone. */
 static uint32_t output_value(struct build *b, uint32_t graph_value) {
     const struct graph_value *t = &b->g->values[graph_value];
-    const struct graph_op source = {.name = t->name};
-    const struct graph_op *op = t->kind == GRAPH_RESULT ? &b->g->ops[t->op] : &source;
+    const struct graph_op *op = &b->g->ops[t->op];
     const uint32_t value = build_plain(b, op, graph_value);
     if (b->p->values[value].role == PROGRAM_LOCAL) return value;
     const struct program_value to = build_even(b, t->name, &t->shape);
@@ -128,9 +127,12 @@ static uint32_t output_value(struct build *b, uint32_t graph_value) {
 bool build_outputs(struct build *b) {
     for (uint32_t i = 0; i < b->g->n_outputs; i++) {
         const struct graph_value *t = &b->g->values[b->g->outputs[i].value];
-        struct program_value *v = NULL;
+        if (t->kind != GRAPH_RESULT) {
+            diag_set(b->error, PLAN_OUTPUT, t->name);
+            return false;
+        }
         const uint32_t value = output_value(b, b->g->outputs[i].value);
-        v = &b->p->values[value];
+        struct program_value *v = &b->p->values[value];
         v->role = PROGRAM_OUTPUT;
         v->tensor = (struct program_tensor){.name = arena_strdup(b->p->arena, t->name),
                                             .n_dims = t->shape.n_dims};
