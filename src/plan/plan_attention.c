@@ -202,6 +202,7 @@ bool build_attention(struct build *b, const struct graph_op *op) {
     if (plan_attention_is_by_rows(b->g, op) ||
         (values->value != PROGRAM_NONE && !values->swapped))
         return build_attention_rows(b, op);
+    attention_settle(&a);
     a.whole = attention_whole_panels(&a);
     if (!attention_choose(&a)) return plan_refuse(op, "no grid within the kernels' limits", b->error);
     uint32_t bias = PROGRAM_NONE;

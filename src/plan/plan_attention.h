@@ -23,6 +23,7 @@ struct attention {
     uint8_t strategy; /* enum plan_attention_strategy, never AUTO */
     struct attention_grid qk, soft, pv;
     uint32_t block; /* keys of a block: streaming */
+    struct held operand[2]; /* queries and keys by matrices; PROGRAM_NONE: the host stores them */
 };
 
 /* A range of keys, [first, first + n). */
@@ -45,6 +46,8 @@ void attention_exponent(const struct attention *a, struct program_value *v, bool
 uint32_t attention_compute(const struct attention *a, struct program_op op,
                            const struct program_value *v);
 
+/* How queries and keys are held, by matrices of the batch; before all others. */
+void attention_settle(struct attention *a);
 /* Whether queries and keys can be gathered in whole panels; their width then. */
 bool attention_whole_panels(const struct attention *a);
 uint32_t attention_gathered(const struct attention *a);

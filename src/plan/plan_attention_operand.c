@@ -52,7 +52,21 @@ void attention_exponent(const struct attention *a, struct program_value *v, bool
 }
 
 static const struct held *held_operand(const struct attention *a, uint32_t k) {
-    return &a->b->held[plan_resolve(a->b->g, a->op->operands[k])];
+    return &a->operand[k];
+}
+
+void attention_settle(struct attention *a) {
+    struct build *b = a->b;
+    for (uint32_t k = 0; k < 2; k++) {
+        const uint32_t value = plan_resolve(b->g, a->op->operands[k]);
+        const struct program_value like = {
+            .batch = a->batch, .rows = k ? a->keys : a->rows, .cols = a->width};
+        struct held *h = &a->operand[k];
+        *h = build_held(b, a->op, value, &like);
+        if (h->value == PROGRAM_NONE && (!a->qk8 || !plan_is_mixed(b->order, value))) continue;
+        if (h->value == PROGRAM_NONE) h->value = build_plain(b, a->op, value);
+        build_as_matrices(b, a->op, h, &like);
+    }
 }
 
 /* --- Whole panels --- */
@@ -183,7 +197,7 @@ uint32_t attention_queries(const struct attention *a) {
     attention_exponent(a, &v, true);
     attention_by_rows(&v, a->qk);
     build_axis(&v.layout, PROGRAM_REPLICA, a->qk.c, 1);
-    if (build_is_source(b, a->op->operands[0])) return build_source(b, a->op->operands[0], &v);
+    if (a->operand[0].value == PROGRAM_NONE) return build_source(b, a->op->operands[0], &v);
     struct held from = whole_panels(a, held_operand(a, 0));
     if (a->qk8) from = (struct held){queries_f8(a, &v), program_map_identity(), false};
     return build_copy(b, a->op, "gather", &from, &v);
@@ -199,7 +213,7 @@ uint32_t attention_keys(const struct attention *a, struct attention_keys range) 
     attention_exponent(a, &v, true);
     build_axis(&v.layout, PROGRAM_ROWS, a->qk.c, 1);
     build_axis(&v.layout, PROGRAM_REPLICA, a->qk.r, a->qk.c);
-    if (build_is_source(b, a->op->operands[1])) return source_rows(a, 1, range.first, a->keys, &v);
+    if (a->operand[1].value == PROGRAM_NONE) return source_rows(a, 1, range.first, a->keys, &v);
     const struct held whole = whole_panels(a, held_operand(a, 1));
     struct held from = from_row(&whole, 1, range.first);
     if (a->qk8) from = (struct held){keys_f8(a, &v, &from), program_map_identity(), false};

@@ -308,6 +308,14 @@ static struct plan_candidate place_grid(struct build *b, const struct plan_candi
     return x;
 }
 
+/* A host tensor that others read in F16 is stored so and cast like a computed one. */
+static void hold_mixed(struct build *b, const struct plan_gemm *m) {
+    const uint32_t value = plan_resolve(b->g, m->left);
+    if (m->format == PROGRAM_F16 || !build_is_source(b, value) || !plan_is_mixed(b->order, value))
+        return;
+    build_hold(b, value, build_plain(b, &b->g->ops[m->op], value));
+}
+
 static bool is_summed(const struct work *w) {
     return w->c.k > 1 || w->m->epilogue;
 }
@@ -513,6 +521,7 @@ bool build_gemms(struct build *b, uint32_t position) {
     struct work *w = arena_new_array(b->p->arena, struct work, n);
     for (uint32_t i = 0; i < n; i++) {
         w[i] = start_work(b, first + i);
+        hold_mixed(b, w[i].m);
         if (w[i].c.passes > 1) {
             build_passes(b, &w[i]);
             continue;

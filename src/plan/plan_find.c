@@ -320,5 +320,5 @@ bool plan_find(struct plan_order *p, const struct graph *g, const struct plan_op
     memset(f.product_of, 0xff, g->n_values * sizeof *f.product_of);
     list_block(&f, 0, GRAPH_NONE);
     for (uint32_t i = 0; i < g->n_outputs; i++) f.n_uses[g->outputs[i].value]++;
-    return check_constraints(&f) && find_all(&f);
+    return check_constraints(&f) && find_all(&f) && plan_formats(p, o, arena, error);
 }

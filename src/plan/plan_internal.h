@@ -96,9 +96,14 @@ struct plan_order {
     uint32_t *gemm_of; /* by graph operation: index into gemms, or PROGRAM_NONE; products of one
                         * operation follow each other */
     struct plan_value_bias *value_bias; /* by graph operation (attention) */
+    bool *mixed; /* by graph value: a host tensor that operations read in several formats */
 };
 bool plan_find(struct plan_order *p, const struct graph *g, const struct plan_options *o,
                struct arena *arena, GError **error);
+/* Fills mixed; products whose parameter is mixed become F16 (plan_formats.c). */
+bool plan_formats(struct plan_order *p, const struct plan_options *o, struct arena *arena,
+                  GError **error);
+bool plan_is_mixed(const struct plan_order *p, uint32_t value);
 bool plan_refuse(const struct graph_op *op, const char *why, GError **error);
 /* The value behind the invariant arguments of repeats. */
 uint32_t plan_resolve(const struct graph *g, uint32_t value);
