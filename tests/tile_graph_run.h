@@ -85,6 +85,10 @@ static void tgr_put(void *context, uint8_t *at, uint64_t element, uint32_t forma
         *at = num_f8_from_f32(t->data[element], NUM_F143, t->scale);
         return;
     }
+    if (format == TG_U32) {
+        memcpy(at, &(uint32_t){(uint32_t)t->data[element]}, 4);
+        return;
+    }
     g_assert_cmpuint(format, ==, TG_F16);
     const uint16_t h = num_f16_from_f32(t->data[element]);
     memcpy(at, &h, 2);

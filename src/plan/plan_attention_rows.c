@@ -37,12 +37,14 @@ static const char *name_of(const struct attention_rows *a, const char *part) {
 
 /* Softmax of the scores, whole rows spread over the tiles. */
 static uint32_t probabilities(const struct attention_rows *a, uint32_t scores) {
+    enum { MOST_ROWS = 2000 }; /* of a call */
     const uint32_t shape[3] = {a->batch, a->rows, a->keys}, tiles = a->b->p->n_tiles;
     struct program_value v = build_even_matrices(a->b, name_of(a, "rows"), shape);
     const uint32_t n = MIN(a->batch, tiles), r = MIN(a->rows, tiles / n);
     build_axis(&v.layout, PROGRAM_BATCH, n, r);
     build_axis(&v.layout, PROGRAM_ROWS, r, 1);
     build_axis(&v.layout, PROGRAM_COLS, 1, 0);
+    build_row_windows(&v, MOST_ROWS);
     struct program_view all = {0};
     build_digit(&all, a->batch * a->rows * a->keys, 1);
     const struct program_op softmax = {
@@ -58,17 +60,13 @@ static uint32_t probabilities(const struct attention_rows *a, uint32_t scores) {
 }
 
 static bool refused(const struct attention_rows *a) {
-    enum { MOST_ROWS = 2000, MOST_KEYS = 4080 }; /* of a softmax call */
+    enum { MOST_KEYS = 4080 }; /* of a softmax call */
     const struct plan_options *o = a->b->o;
-    const uint32_t tiles = a->b->p->n_tiles, n = MIN(a->batch, tiles);
     if (o->attention_qk_fp8 || o->attention_pv_fp8)
         return !plan_refuse(a->op, "in F8 it must not be causal, and the width of its values no "
                             "multiple of 16", a->b->error);
     if (a->keys > MOST_KEYS)
         return !plan_refuse(a->op, "its keys (second operand) have more than 4080 rows", a->b->error);
-    if (ceil_div_u32(a->rows, MIN(a->rows, tiles / n)) > MOST_ROWS)
-        return !plan_refuse(a->op, "its queries (first operand) have more than 2000 rows for every "
-                            "tile", a->b->error);
     return false;
 }
 

@@ -143,7 +143,7 @@ uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_
     uint32_t rows, columns;
     plan_matrix(&b->g->values[value].shape, &rows, &columns);
     const bool spread = want->batch == 1 && want->rows != rows; /* broadcast along rows */
-    struct held from = b->held[value];
+    struct held from = build_held(b, op, value, want);
     if (from.value == PROGRAM_NONE) {
         if (direct && (!spread || rows == 1)) {
             struct program_value v = *want;
@@ -162,6 +162,7 @@ uint32_t build_place(struct build *b, const struct graph_op *op, uint32_t graph_
         from.map.inner[1] = rows;
         from.map.outer_to[1][1] = 0;
     }
+    if (!spread) build_as_matrices(b, op, &from, want);
     const struct program_value *v = &b->p->values[from.value];
     if (is_identity(&from.map) && same_layout(&v->layout, &want->layout) && v->rows == want->rows &&
         v->cols == want->cols)

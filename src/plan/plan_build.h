@@ -127,6 +127,12 @@ struct program_value build_even_matrices(const struct build *b, const char *name
 bool build_is_even(const struct build *b, const struct program_value *v);
 /* The graph value as it is held, or stored, or copied: F16, its elements numbered as the tensor's. */
 uint32_t build_plain(struct build *b, const struct graph_op *op, uint32_t graph_value);
+/* As the value is held, or a plain copy if its map counts other axes than *want. */
+struct held build_held(struct build *b, const struct graph_op *op, uint32_t graph_value,
+                       const struct program_value *want);
+/* Makes a value that is held whole countable in the matrices of *want. */
+void build_as_matrices(struct build *b, const struct graph_op *op, struct held *from,
+                       const struct program_value *want);
 /* A view of the graph value in the layout of *want: stored so by the host where that is allowed. */
 uint32_t build_viewed(struct build *b, const struct graph_op *op, uint32_t graph_value,
                       const struct program_view *view, const struct program_value *want);
@@ -137,6 +143,7 @@ bool build_point(struct build *b, const struct graph_op *op);      /* add, mul *
 bool build_cast(struct build *b, const struct graph_op *op);
 bool build_rows_norm(struct build *b, const struct graph_op *op);  /* any width and epsilon */
 bool build_softmax(struct build *b, const struct graph_op *op);
+void build_row_windows(struct program_value *v, uint32_t most);
 bool build_move(struct build *b, const struct graph_op *op); /* split, merge, slice */
 bool build_transpose(struct build *b, const struct graph_op *op);
 bool build_concat(struct build *b, const struct graph_op *op);

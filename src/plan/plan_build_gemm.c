@@ -226,20 +226,19 @@ static uint32_t swapped_right(struct build *b, const struct plan_gemm *m,
     build_axis(&v.layout, PROGRAM_COLS, c->k, c->stride_k);
     build_axis(&v.layout, PROGRAM_REPLICA, c->r, c->stride_r);
     const uint32_t value = plan_resolve(b->g, m->left);
-    struct held from = b->held[value];
+    struct held from = build_held(b, op, value, &v);
     if (m->format != PROGRAM_F16) v.layout.exponent = (int8_t)b->o->fp8_exponent;
     if (build_is_source(b, m->left) && b->g->values[value].kind == GRAPH_INPUT &&
         !b->o->inputs_once)
         return build_source(b, m->left, &v);
     if (m->format != PROGRAM_F16) {
-        from.value = build_f8(b, m, c);
+        from = (struct held){build_f8(b, m, c), program_map_identity(), false};
     } else if (from.value == PROGRAM_NONE) {
         struct program_value like = left_layout(b, m, c); /* any even spread serves */
         like.rows = m->batch * m->columns;
         from.value = build_spread(b, m->left, &like);
     }
-    from.map.inner_to[0][0] = 0;
-    from.map.inner_to[0][1] = (int32_t)m->columns; /* image i begins at row i * columns */
+    build_as_matrices(b, op, &from, &v);
     return build_copy(b, op, "gather", &from, &v);
 }
 

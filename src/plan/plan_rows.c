@@ -6,7 +6,17 @@
 
 enum { MOST_NORM_ROWS = 1000, MOST_SOFTMAX_ROWS = 2000, MOST_COLUMNS = 4080 }; /* of a call */
 
-static struct program_value whole_rows(const struct build *b, const struct graph_op *op) {
+/* Parts of more rows than a call takes are cut in windows on the same tile. */
+void build_row_windows(struct program_value *v, uint32_t most) {
+    const uint32_t n = ceil_div_u32(ceil_div_u32(v->rows, v->layout.count[PROGRAM_ROWS]), most);
+    if (n == 1) return;
+    build_axis(&v->layout, PROGRAM_WINDOW, n, 0);
+    v->layout.window_rows = n;
+    v->layout.window_cols = 1;
+}
+
+static struct program_value whole_rows(const struct build *b, const struct graph_op *op,
+                                       uint32_t most) {
     struct program_value v = {.name = arena_printf(b->p->arena, "%s.rows", op->name),
                               .batch = 1,
                               .inside = PROGRAM_NONE,
@@ -15,6 +25,7 @@ static struct program_value whole_rows(const struct build *b, const struct graph
     plan_matrix(&b->g->values[op->operands[0]].shape, &v.rows, &v.cols);
     const uint32_t parts = MIN(v.rows, b->p->n_tiles);
     build_axis(&v.layout, PROGRAM_ROWS, parts, b->p->n_tiles / parts);
+    build_row_windows(&v, most);
     return v;
 }
 
@@ -68,9 +79,7 @@ static uint32_t shared_row(struct build *b, const struct graph_op *op, uint32_t 
 }
 
 bool build_rows_norm(struct build *b, const struct graph_op *op) {
-    struct program_value v = whole_rows(b, op);
-    if (ceil_div_u32(v.rows, v.layout.count[PROGRAM_ROWS]) > MOST_NORM_ROWS)
-        return plan_refuse(op, "its first operand has more than 1000 rows for every tile", b->error);
+    struct program_value v = whole_rows(b, op, MOST_NORM_ROWS);
     if (v.cols > 1 << 14)
         return plan_refuse(op, "its first operand has rows of more than 16384 columns", b->error);
     struct program_op norm = {.compute = PROGRAM_KERNEL,
@@ -88,9 +97,7 @@ bool build_rows_norm(struct build *b, const struct graph_op *op) {
 }
 
 bool build_softmax(struct build *b, const struct graph_op *op) {
-    struct program_value v = whole_rows(b, op);
-    if (ceil_div_u32(v.rows, v.layout.count[PROGRAM_ROWS]) > MOST_SOFTMAX_ROWS)
-        return plan_refuse(op, "its operand has more than 2000 rows for every tile", b->error);
+    struct program_value v = whole_rows(b, op, MOST_SOFTMAX_ROWS);
     if (v.cols > MOST_COLUMNS)
         return plan_refuse(op, "its operand has rows of more than 4080 columns", b->error);
     v.layout.memory = PROGRAM_ANY;

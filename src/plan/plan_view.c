@@ -161,6 +161,39 @@ uint32_t build_plain(struct build *b, const struct graph_op *op, uint32_t graph_
     return known->value;
 }
 
+struct held build_held(struct build *b, const struct graph_op *op, uint32_t graph_value,
+                       const struct program_value *want) {
+    const uint32_t value = plan_resolve(b->g, graph_value);
+    const struct graph_shape *s = &b->g->values[value].shape;
+    struct held h = b->held[value];
+    if (h.value == PROGRAM_NONE || is_identity(&h.map)) return h;
+    const bool images = h.map.inner[0] != UINT32_MAX;
+    if (images ? s->n_dims == 3 && want->batch == s->dim[0] && want->rows == s->dim[1]
+               : want->batch == 1)
+        return h;
+    return (struct held){build_plain(b, op, value), program_map_identity(), false};
+}
+
+void build_as_matrices(struct build *b, const struct graph_op *op, struct held *from,
+                       const struct program_value *want) {
+    const struct program_value v = b->p->values[from->value];
+    if (!is_identity(&from->map) || (v.batch == want->batch && v.rows == want->rows)) return;
+    if (v.batch == 1) { /* all rows in one matrix */
+        from->map.inner_to[0][0] = 0;
+        from->map.inner_to[0][1] = (int32_t)want->rows;
+    } else if (want->batch == 1) {
+        from->map.inner[1] = v.rows;
+        from->map.outer_to[1][0] = 1;
+    } else {
+        const uint32_t shape[3] = {want->batch, want->rows, want->cols};
+        const struct program_value to = build_even_matrices(
+            b, arena_printf(b->p->arena, "%s.matrices", op->name), shape);
+        struct program_view all = {0};
+        build_digit(&all, v.batch * v.rows * v.cols, 1);
+        from->value = build_view_copy(b, op, from->value, &all, &to);
+    }
+}
+
 /* --- A host tensor or a computed one in a wanted layout, broadcast as the view says --- */
 
 /* Steps of the tensor along the axes of `want`, if the view has them: all of it, one row for all

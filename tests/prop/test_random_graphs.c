@@ -2,7 +2,7 @@
 #include "../random_graph_run.h"
 
 static void test_random(void) {
-    rgr_test(1, 500);
+    rgr_test(1, 2000);
 }
 
 /* The shrinker: a graph that "fails" where a transposition moves an axis of three or more ends as
@@ -38,9 +38,50 @@ static void test_shrink(void) {
     }
 }
 
+/* Graphs that random ones have found wrong. */
+static void test_found(void) {
+    static const struct {
+        uint32_t tiles;
+        const char *text;
+    } CASES[] = {
+        /* a tile whose only moving source is in the body's last phase */
+        {16, "graph moving\n%x = input [6, 1] fill uniform -2 2\n"
+             "%w = parameter [4, 1, 1] fill uniform 0.5 1.5\n"
+             "%r = repeat repeat count 4 carried %a = %x iterated %v = %w {\n"
+             "  %b = gemm %a, %v\n  %c = gemm %b, %v\n  yield %c\n}\noutput %r\n"},
+        /* queries held with their leading axes in the rows */
+        {1, "graph rows\n%x = input [2, 1] fill uniform -2 2\n"
+            "%p = parameter [2, 2, 2] fill uniform -2 2\n"
+            "%k = input [2, 2, 2] fill uniform -1.5 1.5\n%v = input [2, 2, 1] fill uniform -2 2\n"
+            "%c = concat %x, %x axis 1\n%q = add %c, %p\n%y = attention %q, %k, %v\noutput %y\n"},
+        /* heads read as rows */
+        {1, "graph heads\n%x = input [1, 1, 10] fill uniform -2 2\n"
+            "%w = parameter [1, 5] fill uniform -0.9 0.9\n%g = gelu %x\n"
+            "%s = split %g axis 2 into 0 count 2\n%y = gemm %s, %w transpose_right\noutput %y\n"},
+        /* a bias that repeats neither rows nor blocks of rows */
+        {7, "graph between\n%x = input [2, 3, 4] fill uniform -2 2\n"
+            "%w = parameter [4, 4] fill uniform -0.9 0.9\n%p = parameter [2, 1, 4] fill uniform -1 1\n"
+            "%g = gemm %x, %w\n%y = add %g, %p\noutput %y\n"},
+    };
+    par_set_threads(1);
+    if (rgr_why == NULL) rgr_why = g_string_new(NULL);
+    struct rgr_stats stats = {0};
+    for (uint32_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        GError *error = NULL;
+        struct graph *g = graph_parse(CASES[i].text, "case", &error);
+        g_assert_no_error(error);
+        struct plan_options o;
+        plan_options_defaults(&o);
+        o.n_tiles = CASES[i].tiles;
+        if (!rgr_run_graph(g, &o, &stats)) g_error("%s: %s", g->name, rgr_why->str);
+        graph_free(g);
+    }
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/graph/shrink", test_shrink);
+    g_test_add_func("/graph/found", test_found);
     g_test_add_func("/graph/random", test_random);
     return g_test_run();
 }

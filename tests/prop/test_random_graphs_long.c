@@ -2,7 +2,7 @@
 #include "../random_graph_run.h"
 
 static void test_random(void) {
-    rgr_test(100001, 5000);
+    rgr_test(100001, 20000);
 }
 
 int main(int argc, char **argv) {
