@@ -123,45 +123,25 @@ VEC static inline __attribute__((always_inline)) f16s add(const struct tile_fuse
 struct sums {
     f16s even, odd;
 };
+/* The call of one slot; false, with nothing of importance changed, where the plain code must decide.
+ * NaN in the sums is made canonical when the sums become visible: at phase 0 and at the end. */
+VEC static inline __attribute__((always_inline)) bool slot_call(const struct tile_fused_run *r,
+                                                                enum tile_fused_type type,
+                                                                struct sums *c, uint32_t phase,
+                                                                uint64_t x, uint64_t partial,
+                                                                uint64_t *ret_out) {
+    if (phase == 0 && __builtin_expect(f16s_any_nan(c->even), 0)) c->even = f16s_clean(c->even);
+    const f16s leaving = phase == 0 ? c->even : c->odd;
+    const uint64_t out = narrow(f16s_first(leaving));
+    if (__builtin_expect(tile_f16_any_special(out) || tile_f16_any_special(partial), 0)) return false;
+    if (phase == 0) c->even = c->odd;
+    c->odd = f16s_chain(leaving, widen(partial));
+    c->even = add(r, type, c->even, phase, x);
+    *ret_out = out;
+    return true;
+}
 
 #include "tile/tile_amp_rows.h"
-
-/* Calls of consecutive phases, at most until phase 3, from slot k on. */
-static inline uint32_t piece_length(const struct tile_fused_run *r, uint32_t k, uint64_t most) {
-    const uint32_t phase = r->slots[k].phase;
-    uint32_t n = 1;
-    while (phase + n < 4 && n < most && k + n < r->n_slots && r->slots[k + n].phase == phase + n) n++;
-    return n;
-}
-
-/* Their slots; the number of those done, before one that the plain code must decide. What leaves the chain
- * is known before the first call, so transfers and sums go apart. NaN in the sums is made canonical when
- * the sums become visible: at phase 0 and at the end. */
-VEC static inline __attribute__((always_inline)) uint32_t piece(struct tile_fused_run *r, enum tile_fused_type type,
-                                                                struct sums *c, uint32_t k, uint32_t n) {
-    const uint32_t phase = r->slots[k].phase;
-    uint64_t out[4], x[4], partial[4];
-    if (phase == 0 && __builtin_expect(f16s_any_nan(c->even), 0)) c->even = f16s_clean(c->even);
-    f16s chain = phase == 0 ? c->even : c->odd;
-    _mm256_storeu_si256((__m256i *)(void *)out, words_of_sums(chain));
-    uint32_t m = 0;
-    for (; m < n; m++) {
-        const struct tile_fused_slot *const s = &r->slots[k + m];
-        x[m] = r->pairs[s->x];
-        partial[m] = r->pairs[s->partial];
-        if (__builtin_expect(tile_f16_any_special(out[m]) || tile_f16_any_special(partial[m]), 0)) break;
-        transfer(r, s);
-        r->pairs[s->result] = out[m];
-    }
-    f16s even = phase == 0 && m != 0 ? c->odd : c->even;
-    for (uint32_t j = 0; j < m; j++) {
-        even = add(r, type, even, phase + j, x[j]);
-        chain = f16s_chain(chain, widen(partial[j]));
-    }
-    c->even = even;
-    if (m != 0) c->odd = chain;
-    return m;
-}
 
 VEC static inline __attribute__((always_inline)) uint64_t loop(struct tile_fused_run *r,
                                                                uint64_t passes,
@@ -170,17 +150,19 @@ VEC static inline __attribute__((always_inline)) uint64_t loop(struct tile_fused
     if (!f16s_plain(c.even) || !f16s_plain(c.odd)) return 0;
     const uint64_t n = passes * r->n_slots;
     uint32_t k = 0;
-    uint64_t done = 0;
+    uint64_t done = 0, out;
     while (done < n) {
         if (k == r->regular && n - done >= 4) {
             done += r->slots[0].kind == TILE_FUSED_LLS ? rows_run(r, type, &c, n - done, true)
                                                        : rows_run(r, type, &c, n - done, false);
             if (done == n) break;
         }
-        const uint32_t most = piece_length(r, k, n - done), m = piece(r, type, &c, k, most);
-        done += m;
-        k = k + m == r->n_slots ? 0 : k + m;
-        if (m < most) break;
+        const struct tile_fused_slot *s = &r->slots[k];
+        if (!slot_call(r, type, &c, s->phase, r->pairs[s->x], r->pairs[s->partial], &out)) break;
+        transfer(r, s);
+        r->pairs[s->result] = out;
+        k = k + 1 == r->n_slots ? 0 : k + 1;
+        done++;
     }
     f16s_store(r->acc->even, f16s_clean(c.even));
     f16s_store(r->acc->odd, c.odd);
