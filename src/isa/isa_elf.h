@@ -78,12 +78,14 @@ struct elf_symbol {
 };
 /* Adds one, and first of all the symbol of nothing. */
 void elf_put_symbol(GByteArray *symbols, GByteArray *strings, const struct elf_symbol *s);
-/* The sections of symbols, which it returns the number of, and strings; n_locals counts that of nothing. */
-uint32_t elf_out_symbols(struct elf_out *e, GByteArray *symbols, GByteArray *strings, uint32_t n_locals);
+/* The sections of symbols, which it returns the number of, and strings; n_locals counts that of
+ * nothing. */
+uint32_t elf_out_symbols(struct elf_out *e, GByteArray *symbols, GByteArray *strings,
+                         uint32_t n_locals);
 /* Calls f for each symbol but that of nothing; names point into the file. */
 typedef bool elf_symbol_fn(void *user, uint32_t number, const struct elf_symbol *s, GError **error);
-bool elf_read_symbols(const struct elf_in *e, const struct elf_section *table, elf_symbol_fn *f, void *user,
-                      GError **error);
+bool elf_read_symbols(const struct elf_in *e, const struct elf_section *table, elf_symbol_fn *f,
+                      void *user, GError **error);
 
 /* The section of source lines: files and {section or 0, offset or address, file, line} records. */
 enum { ELF_LINES_MAGIC = 0x4c555049 }; /* "IPUL" */
@@ -92,10 +94,10 @@ void elf_put_files(GByteArray *lines, const GPtrArray *files);
 void elf_put_lines(GByteArray *lines, const GArray *of_section, uint32_t section);
 void elf_out_lines(struct elf_out *e, const GByteArray *lines);
 bool elf_is_lines(const struct elf_section *s);
-/* Adds to files, and to the lists (struct isa_line, in order of offsets) that f gives for the section
- * numbers of records; NULL for a number that can't have lines. */
+/* Adds to files, and to the lists (struct isa_line, in order of offsets) that f gives for the
+ * section numbers of records; NULL for a number that can't have lines. */
 typedef GArray *elf_line_fn(void *user, uint32_t section);
-bool elf_read_lines(const struct elf_in *e, const struct elf_section *s, GPtrArray *files, elf_line_fn *f,
-                    void *user, GError **error);
+bool elf_read_lines(const struct elf_in *e, const struct elf_section *s, GPtrArray *files,
+                    elf_line_fn *f, void *user, GError **error);
 
 #endif

@@ -22,7 +22,8 @@ void elf_put_symbol(GByteArray *symbols, GByteArray *strings, const struct elf_s
     elf_put16(symbols, s->section);
 }
 
-uint32_t elf_out_symbols(struct elf_out *e, GByteArray *symbols, GByteArray *strings, uint32_t n_locals) {
+uint32_t elf_out_symbols(struct elf_out *e, GByteArray *symbols, GByteArray *strings,
+                         uint32_t n_locals) {
     start_symbols(symbols, strings);
     const uint32_t number = e->sections->len + 1;
     elf_out_add(e, (struct elf_section){.name = ".symtab",
@@ -79,17 +80,19 @@ static bool read_symbol(const struct elf_in *e, const struct elf_section *string
                                .type = p[12] & 15,
                                .section = elf_get16(p + 14)};
     if (ret->name == NULL) return elf_fail(e, error, "symbol %u has no name", k);
-    if (ret->binding > ISA_WEAK) return elf_fail(e, error, "symbol %u has binding %u", k, ret->binding);
+    if (ret->binding > ISA_WEAK)
+        return elf_fail(e, error, "symbol %u has binding %u", k, ret->binding);
     return true;
 }
 
-bool elf_read_symbols(const struct elf_in *e, const struct elf_section *table, elf_symbol_fn *f, void *user,
-                      GError **error) {
+bool elf_read_symbols(const struct elf_in *e, const struct elf_section *table, elf_symbol_fn *f,
+                      void *user, GError **error) {
     if (table->link >= e->n_sections || e->sections[table->link].type != SHT_STRTAB_)
         return elf_fail(e, error, "the symbol table has no strings");
     for (uint32_t k = 1; k < table->size / ELF_SYMBOL; k++) {
         struct elf_symbol s;
-        if (!read_symbol(e, &e->sections[table->link], table->bytes + k * ELF_SYMBOL, k, &s, error)) return false;
+        if (!read_symbol(e, &e->sections[table->link], table->bytes + k * ELF_SYMBOL, k, &s, error))
+            return false;
         if (s.type > ISA_SYM_SECTION) s.type = ISA_SYM_NONE;
         if (!f(user, k, &s, error)) return false;
     }
@@ -100,8 +103,8 @@ bool elf_is_lines(const struct elf_section *s) {
     return s->type == SHT_PROGBITS_ && strcmp(s->name, ELF_LINES_NAME) == 0;
 }
 
-bool elf_read_lines(const struct elf_in *e, const struct elf_section *s, GPtrArray *files, elf_line_fn *f,
-                    void *user, GError **error) {
+bool elf_read_lines(const struct elf_in *e, const struct elf_section *s, GPtrArray *files,
+                    elf_line_fn *f, void *user, GError **error) {
     if (s->size < 8 || elf_get32(s->bytes) != ELF_LINES_MAGIC)
         return elf_fail(e, error, "the line table is damaged");
     const uint32_t n_files = elf_get32(s->bytes + 4);
@@ -117,8 +120,10 @@ bool elf_read_lines(const struct elf_in *e, const struct elf_section *s, GPtrArr
         const struct isa_line l = {elf_get32(s->bytes + at + 4), elf_get32(s->bytes + at + 8),
                                    elf_get32(s->bytes + at + 12)};
         GArray *lines = f(user, elf_get32(s->bytes + at));
-        if (lines == NULL || l.file >= n_files) return elf_fail(e, error, "the line table is damaged");
-        if (lines->len != 0 && g_array_index(lines, struct isa_line, lines->len - 1).offset > l.offset)
+        if (lines == NULL || l.file >= n_files)
+            return elf_fail(e, error, "the line table is damaged");
+        if (lines->len != 0 &&
+            g_array_index(lines, struct isa_line, lines->len - 1).offset > l.offset)
             return elf_fail(e, error, "the line table is not in order");
         g_array_append_val(lines, l);
     }

@@ -21,11 +21,15 @@ static uint32_t put_symbols(const struct isa_image *image, GByteArray *out, GByt
                 &g_array_index(image->symbols, struct isa_image_symbol, i);
             if ((s->binding == ISA_LOCAL) != (pass == 0)) continue;
             n_locals += pass == 0;
-            elf_put_symbol(out, strings,
-                           &(struct elf_symbol){.name = s->name, .value = s->address, .size = s->size,
-                                                .binding = s->binding, .type = s->type,
-                                                .section = s->absolute ? SHN_ABSOLUTE
-                                                                       : segment_number(image, s->address)});
+            elf_put_symbol(
+                out, strings,
+                &(struct elf_symbol){.name = s->name,
+                                     .value = s->address,
+                                     .size = s->size,
+                                     .binding = s->binding,
+                                     .type = s->type,
+                                     .section = s->absolute ? SHN_ABSOLUTE
+                                                            : segment_number(image, s->address)});
         }
     return n_locals;
 }
@@ -111,8 +115,10 @@ static bool read_image(const struct elf_in *e, struct isa_image *image, GError *
     if (!read_segments(e, image, error)) return false;
     for (uint32_t i = 0; i < e->n_sections; i++) {
         const struct elf_section *s = &e->sections[i];
-        if (s->type == SHT_SYMTAB_ && !elf_read_symbols(e, s, add_symbol, image, error)) return false;
-        if (elf_is_lines(s) && !elf_read_lines(e, s, image->files, lines_of, image, error)) return false;
+        if (s->type == SHT_SYMTAB_ && !elf_read_symbols(e, s, add_symbol, image, error))
+            return false;
+        if (elf_is_lines(s) && !elf_read_lines(e, s, image->files, lines_of, image, error))
+            return false;
     }
     g_array_sort(image->symbols, compare_symbols);
     return true;

@@ -28,8 +28,11 @@ static void put_symbol(GByteArray *out, GByteArray *strings, const struct isa_sy
                                                              : (uint32_t)s->section + 1;
     elf_put_symbol(out, strings,
                    &(struct elf_symbol){.name = s->type == ISA_SYM_SECTION ? "" : s->name,
-                                        .value = s->value, .size = s->size, .binding = s->binding,
-                                        .type = s->type, .section = section});
+                                        .value = s->value,
+                                        .size = s->size,
+                                        .binding = s->binding,
+                                        .type = s->type,
+                                        .section = section});
 }
 
 static void put_symbols(const struct isa_object *o, GByteArray *out, GByteArray *strings) {
@@ -130,15 +133,18 @@ static void read_sections(struct object_in *in) {
 
 static bool add_symbol(void *user, uint32_t number, const struct elf_symbol *f, GError **error) {
     struct object_in *in = user;
-    struct isa_symbol s = {.section = ISA_IN_NONE, .value = f->value, .size = f->size,
-                           .binding = f->binding, .type = f->type};
+    struct isa_symbol s = {.section = ISA_IN_NONE,
+                           .value = f->value,
+                           .size = f->size,
+                           .binding = f->binding,
+                           .type = f->type};
     const char *name = f->name;
     if (f->section == SHN_ABSOLUTE) {
         s.section = ISA_IN_ABSOLUTE;
     } else if (f->section != 0) {
         if (f->section >= in->elf.n_sections)
-            return elf_fail(&in->elf, error, "symbol %u lies in section %u of %u", number, f->section,
-                            in->elf.n_sections);
+            return elf_fail(&in->elf, error, "symbol %u lies in section %u of %u", number,
+                            f->section, in->elf.n_sections);
         s.section = in->section_of[f->section];
         if (s.section >= 0) {
             const struct isa_section *home = g_ptr_array_index(in->object->sections, s.section);
@@ -210,7 +216,8 @@ static bool read_relocs_of(struct object_in *in, const struct elf_section *s, GE
 static GArray *lines_of(void *user, uint32_t section) {
     const struct object_in *in = user;
     if (section >= in->elf.n_sections || in->section_of[section] < 0) return NULL;
-    const struct isa_section *home = g_ptr_array_index(in->object->sections, in->section_of[section]);
+    const struct isa_section *home =
+        g_ptr_array_index(in->object->sections, in->section_of[section]);
     return home->lines;
 }
 
@@ -225,7 +232,8 @@ static bool read_object(struct object_in *in, GError **error) {
         if (s->type == SHT_REL_)
             return elf_fail(&in->elf, error, "section %s has relocations without addends", s->name);
         if (s->type == SHT_RELA_ && !read_relocs_of(in, s, error)) return false;
-        if (elf_is_lines(s) && !elf_read_lines(&in->elf, s, in->object->files, lines_of, in, error)) return false;
+        if (elf_is_lines(s) && !elf_read_lines(&in->elf, s, in->object->files, lines_of, in, error))
+            return false;
     }
     return true;
 }

@@ -6,8 +6,9 @@
  *
  * Arithmetic, model A (isa 4.7): products are exact in binary64; t = (p0 + p1) + (p2 + p3), F8 the
  * sum of two such, times 2^scale; acc = F32(acc + t) with the addition in binary64. The order is
- * part of the promise: vector code (tile_amp_simd.c) follows it operation by operation. Model B
- * aligns magnitudes to the largest exponent in a window of 31 fraction bits and truncates. */
+ * part of the promise: vector code (tile_amp_body.h) follows it operation by operation, but for sums
+ * of F143 products, which are exact in any order. Model B aligns magnitudes to the largest exponent
+ * in a window of 31 fraction bits and truncates. */
 #include "tile/tile_amp.h"
 #include "tile/tile_vec.h"
 
@@ -38,8 +39,7 @@ static float window_sum(float acc, const double *p, uint32_t n) {
     }
     if (emax == INT32_MIN) return num_f32_round(whole);
     int64_t sum = 0;
-    for (uint32_t i = 0; i <= n; i++)
-        sum += (int64_t)ldexp(i < n ? p[i] : (double)acc, 31 - emax);
+    for (uint32_t i = 0; i <= n; i++) sum += (int64_t)ldexp(i < n ? p[i] : (double)acc, 31 - emax);
     return num_f32_round(ldexp((double)sum, emax - 31));
 }
 
@@ -52,7 +52,7 @@ static float add_products(const struct tile *t, float acc, const double *p, uint
 
 /* What a call multiplies: x against the words [phase] of the units. */
 struct operand {
-    uint32_t n;    /* inputs: 4 (F16) or 8 (F8) */
+    uint32_t n; /* inputs: 4 (F16) or 8 (F8) */
     double x[8];
     const double (*w)[16]; /* [input][unit]; F8: times 2^FP_SCL */
 };
@@ -108,8 +108,7 @@ static uint32_t units_mask(const struct shape *s) {
 
 static void check_defined(struct tile_exec *e, uint32_t units, uint32_t word) {
     const uint32_t acc = units | units << 16;
-    if ((e->w->acc_defined & acc) != acc)
-        tile_raise(e, TILE_FAULT_ACCUMULATORS_UNDEFINED, 0, 0);
+    if ((e->w->acc_defined & acc) != acc) tile_raise(e, TILE_FAULT_ACCUMULATORS_UNDEFINED, 0, 0);
     for (uint32_t u = units; u != 0; u &= u - 1) {
         const uint32_t index = 4 * (uint32_t)__builtin_ctz(u) + word;
         if (e->t->weights_defined >> index & 1) continue;
@@ -127,8 +126,8 @@ static void swap_sums(struct tile_accumulators *acc, uint32_t units) {
     }
 }
 
-static void chain(struct tile_accumulators *acc, uint32_t set, uint32_t engines,
-                  const float in[2], float ret_out[2]) {
+static void chain(struct tile_accumulators *acc, uint32_t set, uint32_t engines, const float in[2],
+                  float ret_out[2]) {
     float *const row = acc->odd + 8 * set;
     memcpy(ret_out, row, 8);
     memmove(row, row + 2, (2 * engines - 2) * sizeof *row);
@@ -171,7 +170,9 @@ static void halves_out(struct tile_exec *e, const float *v, uint32_t n) {
     }
     tile_fp_flags(e, flags);
 }
-static void singles_out(struct tile_exec *e, const float v[2]) { memcpy(e->r, v, 8); }
+static void singles_out(struct tile_exec *e, const float v[2]) {
+    memcpy(e->r, v, 8);
+}
 
 /* The two-set forms with four engines in vector code; false: the scalar code decides. */
 static bool amp_vector(struct tile_exec *e, const struct isa_insn *i, bool f8) {
@@ -206,20 +207,17 @@ struct form {
     enum values in, out;
 };
 
-static struct operand operand(struct tile_exec *e, const struct form *f, uint32_t s, uint32_t word) {
+static struct operand operand(struct tile_exec *e, const struct form *f, uint32_t s,
+                              uint32_t word) {
     return f->f8 ? operand_f8(e, s, word) : operand_f16(e, s, word);
 }
 static void values_in(const struct tile_exec *e, const struct form *f, uint32_t s, float ret[4]) {
-    if (f->in == HALVES)
-        halves_in(e, s, 2 * f->sets, ret);
-    else
-        singles_in(e, s, ret);
+    if (f->in == HALVES) halves_in(e, s, 2 * f->sets, ret);
+    else singles_in(e, s, ret);
 }
 static void values_out(struct tile_exec *e, const struct form *f, const float *v) {
-    if (f->out == HALVES)
-        halves_out(e, v, 2 * f->sets);
-    else
-        singles_out(e, v);
+    if (f->out == HALVES) halves_out(e, v, 2 * f->sets);
+    else singles_out(e, v);
 }
 
 static void amp(struct tile_exec *e, const struct isa_insn *i, const struct form *f) {
@@ -237,9 +235,15 @@ EXEC(F16V4HIHOV4AMP) {
 EXEC(F8V8HIHOV4AMP) {
     if (!amp_vector(e, i, true)) amp(e, i, &(struct form){2, true, HALVES, HALVES});
 }
-EXEC(F16V4HIHOAMP) { amp(e, i, &(struct form){1, false, HALVES, HALVES}); }
-EXEC(F16V4SISOAMP) { amp(e, i, &(struct form){1, false, SINGLES, SINGLES}); }
-EXEC(F16V4SIHOAMP) { amp(e, i, &(struct form){1, false, SINGLES, HALVES}); }
+EXEC(F16V4HIHOAMP) {
+    amp(e, i, &(struct form){1, false, HALVES, HALVES});
+}
+EXEC(F16V4SISOAMP) {
+    amp(e, i, &(struct form){1, false, SINGLES, SINGLES});
+}
+EXEC(F16V4SIHOAMP) {
+    amp(e, i, &(struct form){1, false, SINGLES, HALVES});
+}
 
 /* --- F32 (isa 4.5). --- */
 
@@ -266,8 +270,12 @@ static void amp_f32(struct tile_exec *e, const struct isa_insn *i, uint32_t sets
     e->w->tas = NUM_F32_NAN;
     singles_out(e, out);
 }
-EXEC(F32SISOAMP) { amp_f32(e, i, 1); }
-EXEC(F32SISOV2AMP) { amp_f32(e, i, 2); }
+EXEC(F32SISOAMP) {
+    amp_f32(e, i, 1);
+}
+EXEC(F32SISOV2AMP) {
+    amp_f32(e, i, 2);
+}
 
 /* --- SLIC (isa 4.8). --- */
 
@@ -301,18 +309,29 @@ static void slic(struct tile_exec *e, const struct isa_insn *i, const struct for
     slic_call(e, i, f->sets, &o, in, out);
     values_out(e, f, out);
 }
-EXEC(F16V4HIHOV4SLIC) { slic(e, i, &(struct form){2, false, HALVES, HALVES}); }
-EXEC(F8V8HIHOV4SLIC) { slic(e, i, &(struct form){2, true, HALVES, HALVES}); }
-EXEC(F16V4HIHOSLIC) { slic(e, i, &(struct form){1, false, HALVES, HALVES}); }
-EXEC(F16V4SISOSLIC) { slic(e, i, &(struct form){1, false, SINGLES, SINGLES}); }
-EXEC(F16V4SIHOSLIC) { slic(e, i, &(struct form){1, false, SINGLES, HALVES}); }
+EXEC(F16V4HIHOV4SLIC) {
+    slic(e, i, &(struct form){2, false, HALVES, HALVES});
+}
+EXEC(F8V8HIHOV4SLIC) {
+    slic(e, i, &(struct form){2, true, HALVES, HALVES});
+}
+EXEC(F16V4HIHOSLIC) {
+    slic(e, i, &(struct form){1, false, HALVES, HALVES});
+}
+EXEC(F16V4SISOSLIC) {
+    slic(e, i, &(struct form){1, false, SINGLES, SINGLES});
+}
+EXEC(F16V4SIHOSLIC) {
+    slic(e, i, &(struct form){1, false, SINGLES, HALVES});
+}
 
 /* L shifts and takes the partial, U adds the upper words to the same sums and returns nothing. */
 EXEC(F32SISOSLIC) {
     float in[2], out[2] = {0, 0};
     if (!slic_flags(e, i, true)) return;
     const bool upper = i->imm & ISA_SLIC_UPPER;
-    const uint32_t units = i->imm & ISA_SLIC_3TAP ? 6 : 8, word = (uint32_t)i->imm & ISA_SLIC_W_MASK;
+    const uint32_t units = i->imm & ISA_SLIC_3TAP ? 6 : 8,
+                   word = (uint32_t)i->imm & ISA_SLIC_W_MASK;
     const float x = f32v(e->a[i->s0]);
     float *const even = e->w->acc.even;
     check_defined(e, (1u << units) - 1, word);

@@ -1,4 +1,5 @@
-/* tile_amp: what the matrix unit's scalar code, vector code and fused loops share. Not for other rooms.
+/* tile_amp: what the matrix unit's scalar code, vector code and fused loops share. Not for other
+ * rooms.
  *
  * The vector code works on the two-set forms with four engines, which the kernels use. It computes
  * operation by operation what tile_amp.c defines; where a value is infinite or NaN it declines, or
@@ -14,18 +15,22 @@ struct tile_weights {
     double f16[4][4][16] __attribute__((aligned(64)));
     double f8[4][8][16];
     /* F143 as integers (tile_f143.h), when f143_limit is not 0. */
-    int16_t f143[4][4][16][2] __attribute__((aligned(64))); /* [phase][input / 2][unit][input % 2] */
-    double f143_factor[4];    /* of the integers of a phase, 2^scale included */
-    double f143_rest[4][8][16] __attribute__((aligned(64))); /* of listed inputs: what the integers leave out */
+    int16_t f143[4][4][16][2]
+        __attribute__((aligned(64))); /* [phase][input / 2][unit][input % 2] */
+    double f143_factor[4];            /* of the integers of a phase, 2^scale included */
+    double f143_rest[4][8][16]
+        __attribute__((aligned(64))); /* of listed inputs: what the integers leave out */
     uint8_t f143_n_rest[4], f143_rest_input[4][8];
-    uint32_t f143_limit;      /* eight left operands' magnitudes may sum up to */
+    uint32_t f143_limit;                    /* eight left operands' magnitudes may sum up to */
     uint32_t f16_generation, f8_generation; /* 0 = never */
     uint32_t f8_format;
     int32_t f8_scale;
 };
 const struct tile_weights *tile_weights_f16(struct tile *t);
-/* Times 2^scale: a power of two on the weights is the same, bit for bit, as on the sum of products. */
-const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format, int32_t scale);
+/* Times 2^scale: a power of two on the weights is the same, bit for bit, as on the sum of products.
+ */
+const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format,
+                                           int32_t scale);
 /* $FP_SCL as a number. */
 static inline int32_t tile_f8_scale(const struct tile_worker *w) {
     return (int32_t)(w->fp_scl << 26) >> 26;
@@ -33,7 +38,8 @@ static inline int32_t tile_f8_scale(const struct tile_worker *w) {
 /* Values of the 256 codes, scale 0. */
 const double *tile_f8_values(enum num_f8_format format);
 
-/* One call: x and partial as read from registers; *ret_out as written. w is [input][unit] of the phase. */
+/* One call: x and partial as read from registers; *ret_out as written. w is [input][unit] of the
+ * phase. */
 struct tile_amp_call {
     struct tile_accumulators *acc;
     const double *w;
@@ -46,7 +52,11 @@ typedef bool tile_amp_vec_fn(const struct tile_amp_call *c, uint64_t *ret_out);
 
 /* --- Fused loops of bundles { loads and stores of 64 bits ; AMP }. --- */
 
-enum { TILE_FUSED_MAX = 32, TILE_FUSED_STREAMS = 12, TILE_FUSED_ROWS = 4 /* at most, in a block */ };
+enum {
+    TILE_FUSED_MAX = 32,
+    TILE_FUSED_STREAMS = 12,
+    TILE_FUSED_ROWS = 4 /* at most, in a block */
+};
 enum { TILE_PAIR_ZERO = 4, TILE_PAIR_SINK = 5, TILE_N_PAIRS = 6 };
 
 struct tile_fused_access {
@@ -54,8 +64,14 @@ struct tile_fused_access {
     uint8_t pair;   /* register pair: destination, or source of the store */
     int32_t step;   /* bytes; filled when the loop starts */
 };
-enum tile_fused_kind { TILE_FUSED_NONE, TILE_FUSED_L, TILE_FUSED_S, TILE_FUSED_LS, TILE_FUSED_LL,
-                       TILE_FUSED_LLS };
+enum tile_fused_kind {
+    TILE_FUSED_NONE,
+    TILE_FUSED_L,
+    TILE_FUSED_S,
+    TILE_FUSED_LS,
+    TILE_FUSED_LL,
+    TILE_FUSED_LLS
+};
 struct tile_fused_slot {
     uint8_t kind;
     uint8_t x, partial, result; /* pairs */
@@ -68,19 +84,20 @@ struct tile_fused_run {
     struct tile_accumulators *acc;
     struct tile_fused_slot *slots;
     uint32_t n_slots;
-    uint32_t regular; /* the slot of phase 0 when rows may be run whole, else UINT32_MAX (tile_fused_amp.c) */
-    uint64_t pairs[TILE_N_PAIRS];         /* register pairs, then zero, then what nobody reads */
+    uint32_t regular;             /* the slot of phase 0 when rows may be run whole, else UINT32_MAX
+                                     (tile_fused_amp.c) */
+    uint64_t pairs[TILE_N_PAIRS]; /* register pairs, then zero, then what nobody reads */
     uint8_t *pointer[TILE_FUSED_STREAMS]; /* in the tile's memory */
     const double *w;                      /* [phase][input][unit] */
     const double *f8_values;
-    const struct tile_weights *weights;   /* F143: those of w */
-    uint8_t *f143_base;                   /* F143: base of the left operands that did last */
-    uint8_t *memory;    /* start of the tile's memory */
-    uint64_t *written;  /* NULL: what is stored to counts as written already */
+    const struct tile_weights *weights; /* F143: those of w */
+    uint8_t *f143_base;                 /* F143: base of the left operands that did last */
+    uint8_t *memory;                    /* start of the tile's memory */
+    uint64_t *written;                  /* NULL: what is stored to counts as written already */
 };
-/* Runs up to `passes` whole passes; returns the number of slots executed. It stops early, before the
- * slot, where the plain code must decide. 0 when an accumulator
- * holds NaN or a denormal at entry. */
+/* Runs up to `passes` whole passes; returns the number of slots executed. It stops early, before
+ * the slot, where the plain code must decide. 0 when an accumulator holds NaN or a denormal at
+ * entry. */
 typedef uint64_t tile_fused_fn(struct tile_fused_run *r, uint64_t passes);
 
 struct tile_amp_vec {

@@ -17,7 +17,8 @@ typedef struct {
 } d16s;
 
 VEC static inline f16s f16s_load(const float *p) {
-    return (f16s){{_mm_loadu_ps(p), _mm_loadu_ps(p + 4), _mm_loadu_ps(p + 8), _mm_loadu_ps(p + 12)}};
+    return (f16s){
+        {_mm_loadu_ps(p), _mm_loadu_ps(p + 4), _mm_loadu_ps(p + 8), _mm_loadu_ps(p + 12)}};
 }
 VEC static inline void f16s_store(float *p, f16s v) {
     for (uint32_t k = 0; k < 4; k++) _mm_storeu_ps(p + 4 * k, v.q[k]);
@@ -39,11 +40,13 @@ VEC static inline d16s d16s_mul(const double *w, const double *x) {
 VEC static inline d16s d16s_fma(const double *w, const double *x, d16s add) {
     const __m256d b = _mm256_broadcast_sd(x);
     d16s r;
-    for (uint32_t k = 0; k < 4; k++) r.q[k] = _mm256_fmadd_pd(_mm256_load_pd(w + 4 * k), b, add.q[k]);
+    for (uint32_t k = 0; k < 4; k++)
+        r.q[k] = _mm256_fmadd_pd(_mm256_load_pd(w + 4 * k), b, add.q[k]);
     return r;
 }
 VEC static inline d16s d16s_load(const double *w) {
-    return (d16s){{_mm256_load_pd(w), _mm256_load_pd(w + 4), _mm256_load_pd(w + 8), _mm256_load_pd(w + 12)}};
+    return (d16s){
+        {_mm256_load_pd(w), _mm256_load_pd(w + 4), _mm256_load_pd(w + 8), _mm256_load_pd(w + 12)}};
 }
 VEC static inline void d16s_store(double *p, d16s v) {
     for (uint32_t k = 0; k < 4; k++) _mm256_store_pd(p + 4 * k, v.q[k]);
@@ -81,23 +84,28 @@ VEC static inline f16s f16s_clean(f16s v) {
 VEC static inline bool f16s_plain(f16s v) {
     __m128i same = _mm_set1_epi32(-1);
     for (uint32_t k = 0; k < 4; k++)
-        same = _mm_and_si128(same, _mm_cmpeq_epi32(_mm_castps_si128(clean4(v.q[k])),
-                                                   _mm_castps_si128(v.q[k])));
+        same = _mm_and_si128(
+            same, _mm_cmpeq_epi32(_mm_castps_si128(clean4(v.q[k])), _mm_castps_si128(v.q[k])));
     return _mm_movemask_epi8(same) == 0xffff && !f16s_any_nan(v);
 }
-VEC static inline __m128 f16s_first(f16s v) { return _mm_movelh_ps(v.q[0], v.q[2]); }
+VEC static inline __m128 f16s_first(f16s v) {
+    return _mm_movelh_ps(v.q[0], v.q[2]);
+}
 /* Both chains down by one engine; the partials enter at the end. */
 VEC static inline f16s f16s_chain(f16s v, __m128 in) {
     const __m128d a0 = _mm_castps_pd(v.q[0]), a1 = _mm_castps_pd(v.q[1]);
     const __m128d b0 = _mm_castps_pd(v.q[2]), b1 = _mm_castps_pd(v.q[3]), i = _mm_castps_pd(in);
-    return (f16s){{_mm_castpd_ps(_mm_shuffle_pd(a0, a1, 1)), _mm_castpd_ps(_mm_shuffle_pd(a1, i, 1)),
-                   _mm_castpd_ps(_mm_shuffle_pd(b0, b1, 1)), _mm_castpd_ps(_mm_shuffle_pd(b1, i, 3))}};
+    return (f16s){
+        {_mm_castpd_ps(_mm_shuffle_pd(a0, a1, 1)), _mm_castpd_ps(_mm_shuffle_pd(a1, i, 1)),
+         _mm_castpd_ps(_mm_shuffle_pd(b0, b1, 1)), _mm_castpd_ps(_mm_shuffle_pd(b1, i, 3))}};
 }
 
 typedef struct {
     __m256i h[2];
 } i16s;
-VEC static inline i16s i16s_zero(void) { return (i16s){{_mm256_setzero_si256(), _mm256_setzero_si256()}}; }
+VEC static inline i16s i16s_zero(void) {
+    return (i16s){{_mm256_setzero_si256(), _mm256_setzero_si256()}};
+}
 VEC static inline i16s i16s_madd(const int16_t *w, const int16_t *x, i16s add) {
     int32_t pair;
     memcpy(&pair, x, 4);
@@ -110,7 +118,8 @@ VEC static inline i16s i16s_madd(const int16_t *w, const int16_t *x, i16s add) {
 VEC static inline d16s d16s_of_ints(i16s v) {
     d16s r;
     for (uint32_t k = 0; k < 4; k++)
-        r.q[k] = _mm256_cvtepi32_pd(k % 2 ? _mm256_extracti128_si256(v.h[k / 2], 1) : _mm256_castsi256_si128(v.h[k / 2]));
+        r.q[k] = _mm256_cvtepi32_pd(k % 2 ? _mm256_extracti128_si256(v.h[k / 2], 1)
+                                          : _mm256_castsi256_si128(v.h[k / 2]));
     return r;
 }
 VEC static inline f16s f16s_zero(void) {
@@ -122,8 +131,10 @@ VEC static inline f16s f16s_scale(f16s v, float by) {
     return v;
 }
 VEC static inline __m256i f16s_halves(f16s v) {
-    const __m128i lo = _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[0], NEAREST), _mm_cvtps_ph(v.q[1], NEAREST));
-    const __m128i hi = _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[2], NEAREST), _mm_cvtps_ph(v.q[3], NEAREST));
+    const __m128i lo =
+        _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[0], NEAREST), _mm_cvtps_ph(v.q[1], NEAREST));
+    const __m128i hi =
+        _mm_unpacklo_epi64(_mm_cvtps_ph(v.q[2], NEAREST), _mm_cvtps_ph(v.q[3], NEAREST));
     return _mm256_set_m128i(hi, lo);
 }
 VEC static inline f16s f16s_of_halves(__m256i v) {

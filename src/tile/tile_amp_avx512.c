@@ -38,7 +38,9 @@ VEC static inline d16s d16s_fma(const double *w, const double *x, d16s add) {
     return (d16s){{_mm512_fmadd_pd(_mm512_load_pd(w), b, add.set[0]),
                    _mm512_fmadd_pd(_mm512_load_pd(w + 8), b, add.set[1])}};
 }
-VEC static inline d16s d16s_load(const double *w) { return (d16s){{_mm512_load_pd(w), _mm512_load_pd(w + 8)}}; }
+VEC static inline d16s d16s_load(const double *w) {
+    return (d16s){{_mm512_load_pd(w), _mm512_load_pd(w + 8)}};
+}
 VEC static inline void d16s_store(double *p, d16s v) {
     _mm512_store_pd(p, v.set[0]);
     _mm512_store_pd(p + 8, v.set[1]);
@@ -49,7 +51,8 @@ VEC static inline d16s d16s_mul_at(d16s w, const double *x) {
 }
 VEC static inline d16s d16s_fma_at(d16s w, const double *x, d16s add) {
     const __m512d b = _mm512_set1_pd(*x);
-    return (d16s){{_mm512_fmadd_pd(w.set[0], b, add.set[0]), _mm512_fmadd_pd(w.set[1], b, add.set[1])}};
+    return (d16s){
+        {_mm512_fmadd_pd(w.set[0], b, add.set[0]), _mm512_fmadd_pd(w.set[1], b, add.set[1])}};
 }
 VEC static inline d16s d16s_add(d16s a, d16s b) {
     return (d16s){{_mm512_add_pd(a.set[0], b.set[0]), _mm512_add_pd(a.set[1], b.set[1])}};
@@ -70,7 +73,8 @@ VEC static inline f16s f16s_clean(f16s v) {
 /* Neither NaN nor denormals. */
 VEC static inline bool f16s_plain(f16s v) {
     enum { SPECIAL = 0x81 | 0x20 };
-    return (_mm256_fpclass_ps_mask(v.set[0], SPECIAL) | _mm256_fpclass_ps_mask(v.set[1], SPECIAL)) == 0;
+    return (_mm256_fpclass_ps_mask(v.set[0], SPECIAL) |
+            _mm256_fpclass_ps_mask(v.set[1], SPECIAL)) == 0;
 }
 /* Units 0, 1 of both sets: what leaves the chain. */
 VEC static inline __m128 f16s_first(f16s v) {
@@ -88,24 +92,31 @@ VEC static inline f16s f16s_chain(f16s v, __m128 in) {
 }
 
 typedef __m512i i16s;
-VEC static inline i16s i16s_zero(void) { return _mm512_setzero_si512(); }
+VEC static inline i16s i16s_zero(void) {
+    return _mm512_setzero_si512();
+}
 VEC static inline i16s i16s_madd(const int16_t *w, const int16_t *x, i16s add) {
     int32_t pair;
     memcpy(&pair, x, 4);
     return _mm512_add_epi32(add, _mm512_madd_epi16(_mm512_load_si512(w), _mm512_set1_epi32(pair)));
 }
 VEC static inline d16s d16s_of_ints(i16s v) {
-    return (d16s){{_mm512_cvtepi32_pd(_mm512_castsi512_si256(v)), _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(v, 1))}};
+    return (d16s){{_mm512_cvtepi32_pd(_mm512_castsi512_si256(v)),
+                   _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(v, 1))}};
 }
-VEC static inline f16s f16s_zero(void) { return (f16s){{_mm256_setzero_ps(), _mm256_setzero_ps()}}; }
+VEC static inline f16s f16s_zero(void) {
+    return (f16s){{_mm256_setzero_ps(), _mm256_setzero_ps()}};
+}
 VEC static inline f16s f16s_scale(f16s v, float by) {
-    return (f16s){{_mm256_mul_ps(v.set[0], _mm256_set1_ps(by)), _mm256_mul_ps(v.set[1], _mm256_set1_ps(by))}};
+    return (f16s){
+        {_mm256_mul_ps(v.set[0], _mm256_set1_ps(by)), _mm256_mul_ps(v.set[1], _mm256_set1_ps(by))}};
 }
 VEC static inline __m256i f16s_halves(f16s v) {
     return _mm256_set_m128i(_mm256_cvtps_ph(v.set[1], NEAREST), _mm256_cvtps_ph(v.set[0], NEAREST));
 }
 VEC static inline f16s f16s_of_halves(__m256i v) {
-    return (f16s){{_mm256_cvtph_ps(_mm256_castsi256_si128(v)), _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1))}};
+    return (f16s){{_mm256_cvtph_ps(_mm256_castsi256_si128(v)),
+                   _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1))}};
 }
 
 #ifndef ROWS

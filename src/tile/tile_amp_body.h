@@ -3,15 +3,18 @@
  *   f16s, d16s  sixteen floats, sixteen doubles
  *   VEC         function attribute that selects the instruction set
  *   f16s_load, f16s_store, d16s_of, f16s_of, d16s_mul (by one value), d16s_fma, d16s_add,
- *   f16s_any_nan, f16s_plain, f16s_clean (denormals to zero, NaN canonical), f16s_chain (shift, see there). */
+ *   f16s_any_nan, f16s_plain, f16s_clean (denormals to zero, NaN canonical), f16s_chain (shift, see
+ * there). */
 
 /* E + t: t = (p0 + p1) + (p2 + p3), for F8 the sum of two such; the weights carry the scale. */
-VEC static inline __attribute__((always_inline)) f16s add_f16(f16s even, const double *w, const double *x) {
+VEC static inline __attribute__((always_inline)) f16s add_f16(f16s even, const double *w,
+                                                              const double *x) {
     const d16s t01 = d16s_fma(w + 16, x + 1, d16s_mul(w, x));
     const d16s t23 = d16s_fma(w + 48, x + 3, d16s_mul(w + 32, x + 2));
     return f16s_of(d16s_add(d16s_of(even), d16s_add(t01, t23)));
 }
-VEC static inline __attribute__((always_inline)) f16s add_f8(f16s even, const double *w, uint64_t x, const double *values) {
+VEC static inline __attribute__((always_inline)) f16s add_f8(f16s even, const double *w, uint64_t x,
+                                                             const double *values) {
     const double *v[8];
     for (uint32_t i = 0; i < 8; i++) v[i] = values + (x >> 8 * i & 0xff);
     const d16s t01 = d16s_fma(w + 16, v[1], d16s_mul(w, v[0]));
@@ -21,9 +24,10 @@ VEC static inline __attribute__((always_inline)) f16s add_f8(f16s even, const do
     const d16s t = d16s_add(d16s_add(t01, t23), d16s_add(t45, t67));
     return f16s_of(d16s_add(d16s_of(even), t));
 }
-/* Both operands F143: products are multiples of 2^-20 below 2^16, times one power of two, so every sum
- * of eight is exact in binary64 and may be taken in any order. */
-VEC static inline __attribute__((always_inline)) f16s add_f143(f16s even, const double *w, uint64_t x, const double *values) {
+/* Both operands F143: products are multiples of 2^-20 below 2^16, times one power of two, so every
+ * sum of eight is exact in binary64 and may be taken in any order. */
+VEC static inline __attribute__((always_inline)) f16s add_f143(f16s even, const double *w,
+                                                               uint64_t x, const double *values) {
     d16s a = d16s_mul(w, values + (x & 0xff)), b = d16s_mul(w + 16, values + (x >> 8 & 0xff));
     for (uint32_t i = 2; i < 8; i += 2) {
         a = d16s_fma(w + 16 * i, values + (x >> 8 * i & 0xff), a);
@@ -39,8 +43,7 @@ VEC static inline __m128 widen(uint64_t h) {
     return _mm_cvtph_ps(_mm_cvtsi64_si128((long long)h));
 }
 VEC static inline uint64_t narrow(__m128 v) {
-    return (uint64_t)_mm_cvtsi128_si64(
-        _mm_cvtps_ph(v, NEAREST));
+    return (uint64_t)_mm_cvtsi128_si64(_mm_cvtps_ph(v, NEAREST));
 }
 
 VEC static bool amp_call(const struct tile_amp_call *c, uint64_t *ret_out) {
@@ -67,7 +70,8 @@ VEC static inline void mark(const struct tile_fused_run *r, const uint8_t *p) {
     r->written[word / 64] |= UINT64_C(3) << word % 64;
 }
 
-VEC static inline uint64_t load64(const struct tile_fused_run *r, const struct tile_fused_access *a) {
+VEC static inline uint64_t load64(const struct tile_fused_run *r,
+                                  const struct tile_fused_access *a) {
     uint64_t v;
     memcpy(&v, r->pointer[a->stream], 8);
     return v;
@@ -88,9 +92,14 @@ VEC static inline void store_step(struct tile_fused_run *r, const struct tile_fu
  * addresses are distinct elements, so their order does not matter. */
 VEC static inline void transfer(struct tile_fused_run *r, const struct tile_fused_slot *s) {
     switch ((enum tile_fused_kind)s->kind) {
-    case TILE_FUSED_NONE: break;
-    case TILE_FUSED_L: load_step(r, &s->load[0], load64(r, &s->load[0])); break;
-    case TILE_FUSED_S: store_step(r, &s->store); break;
+    case TILE_FUSED_NONE:
+        break;
+    case TILE_FUSED_L:
+        load_step(r, &s->load[0], load64(r, &s->load[0]));
+        break;
+    case TILE_FUSED_S:
+        store_step(r, &s->store);
+        break;
     case TILE_FUSED_LS:
         store_step(r, &s->store);
         load_step(r, &s->load[0], load64(r, &s->load[0]));
@@ -123,8 +132,9 @@ VEC static inline __attribute__((always_inline)) f16s add(const struct tile_fuse
 struct sums {
     f16s even, odd;
 };
-/* The call of one slot; false, with nothing of importance changed, where the plain code must decide.
- * NaN in the sums is made canonical when the sums become visible: at phase 0 and at the end. */
+/* The call of one slot; false, with nothing of importance changed, where the plain code must
+ * decide. NaN in the sums is made canonical when the sums become visible: at phase 0 and at the
+ * end. */
 VEC static inline __attribute__((always_inline)) bool slot_call(const struct tile_fused_run *r,
                                                                 enum tile_fused_type type,
                                                                 struct sums *c, uint32_t phase,
@@ -133,7 +143,8 @@ VEC static inline __attribute__((always_inline)) bool slot_call(const struct til
     if (phase == 0 && __builtin_expect(f16s_any_nan(c->even), 0)) c->even = f16s_clean(c->even);
     const f16s leaving = phase == 0 ? c->even : c->odd;
     const uint64_t out = narrow(f16s_first(leaving));
-    if (__builtin_expect(tile_f16_any_special(out) || tile_f16_any_special(partial), 0)) return false;
+    if (__builtin_expect(tile_f16_any_special(out) || tile_f16_any_special(partial), 0))
+        return false;
     if (phase == 0) c->even = c->odd;
     c->odd = f16s_chain(leaving, widen(partial));
     c->even = add(r, type, c->even, phase, x);

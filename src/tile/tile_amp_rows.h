@@ -1,13 +1,14 @@
-/* Whole rows of a regular loop, written once over the types of tile_amp_avx2.c and tile_amp_avx512.c
- * (see tile_amp_body.h; further d16s_load, d16s_store, d16s_mul_at, d16s_fma_at, f16s_halves,
- * f16s_of_halves; ROWS, the rows of a block).
+/* Whole rows of a regular loop, written once over the types of tile_amp_avx2.c and
+ * tile_amp_avx512.c (see tile_amp_body.h; further d16s_load, d16s_store, d16s_mul_at, d16s_fma_at,
+ * f16s_halves, f16s_of_halves; ROWS, the rows of a block).
  *
  * A row is four slots, phases 0 to 3. Over a row the chain is replaced: what leaves are the sixteen
- * sums of the row before, what enters are the partials of the row after. So sums are rounded to F16, and
- * partials and left operands widened, sixteen at a time; and a row's products depend on nothing that the
- * row before computes, so that ROWS rows share each weight that is fetched. All loads of a block come
- * before its stores: tile_fused_run.rows says that no load fetches what an earlier slot of the block
- * stores. Where a value is infinite or NaN the row is left to the code that goes slot by slot. */
+ * sums of the row before, what enters are the partials of the row after. So sums are rounded to
+ * F16, and partials and left operands widened, sixteen at a time; and a row's products depend on
+ * nothing that the row before computes, so that ROWS rows share each weight that is fetched. All
+ * loads of a block come before its stores: tile_fused_run.regular says that no load fetches what an
+ * earlier slot of the block stores. Where a value is infinite or NaN the row is left to the code
+ * that goes slot by slot. */
 
 #include "tile/tile_f143.h"
 
@@ -18,8 +19,8 @@
 #define UNROLL _Pragma("GCC unroll 8")
 #endif
 
-/* What rows keep at hand. The words loaded last and made last, four each: the next row's first left word
- * and partial are words 3, the results that it stores first are words 2 and 3. */
+/* What rows keep at hand. The words loaded last and made last, four each: the next row's first left
+ * word and partial are words 3, the results that it stores first are words 2 and 3. */
 struct rows {
     uint8_t *load[2], *store;
     __m256i x, partial, out;
@@ -42,14 +43,16 @@ VEC static inline __m256i words_of_sums(f16s v) {
     return _mm256_permutevar8x32_epi32(f16s_halves(v), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 VEC static inline f16s sums_of_words(__m256i v) {
-    return f16s_of_halves(_mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
+    return f16s_of_halves(
+        _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
 }
 
 /* Eight F143 codes to halves 2^7 too small; exact, subnormals too. */
 VEC static inline __m256i halves_of_f143(__m128i v) {
     const __m256i b = _mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7);
     const __m256i magnitude = _mm256_and_si256(b, _mm256_set1_epi16(0x3f80));
-    return _mm256_or_si256(magnitude, _mm256_slli_epi16(_mm256_and_si256(b, _mm256_set1_epi16(0x4000)), 1));
+    return _mm256_or_si256(magnitude,
+                           _mm256_slli_epi16(_mm256_and_si256(b, _mm256_set1_epi16(0x4000)), 1));
 }
 VEC static inline void widen_f143(__m128i v, double *ret) {
     d16s_store(ret, d16s_of(f16s_scale(f16s_of_halves(halves_of_f143(v)), 128)));
@@ -57,8 +60,8 @@ VEC static inline void widen_f143(__m128i v, double *ret) {
 
 /* The left operands of a row; F143: not NaN. */
 VEC static inline __attribute__((always_inline)) void widen_row(const struct tile_fused_run *r,
-                                                                enum tile_fused_type type, __m256i x,
-                                                                double *ret) {
+                                                                enum tile_fused_type type,
+                                                                __m256i x, double *ret) {
     if (type == TILE_FUSED_F16) {
         d16s_store(ret, d16s_of(f16s_of_halves(x)));
         return;
@@ -113,8 +116,10 @@ VEC static inline __attribute__((always_inline)) bool rows_ints(const __m256i *w
     __m256i bad = _mm256_setzero_si256(), most = bad;
     UNROLL
     for (uint32_t k = 0; k < n; k++) {
-        const __m256i lo = tile_f143_ints(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(words[k])), b, &bad);
-        const __m256i hi = tile_f143_ints(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(words[k], 1)), b, &bad);
+        const __m256i lo =
+            tile_f143_ints(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(words[k])), b, &bad);
+        const __m256i hi =
+            tile_f143_ints(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(words[k], 1)), b, &bad);
         _mm256_store_si256((__m256i *)(void *)ret[k], lo);
         _mm256_store_si256((__m256i *)(void *)(ret[k] + 16), hi);
         const __m256i ones = _mm256_set1_epi16(1);
@@ -132,14 +137,16 @@ VEC static inline uint32_t rows_base(const __m256i *words, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) {
         uint8_t codes[32];
         _mm256_storeu_si256((__m256i *)(void *)codes, words[k]);
-        for (uint32_t i = 0; i < 32; i++) largest = (codes[i] & 0x7fu) > largest ? codes[i] & 0x7fu : largest;
+        for (uint32_t i = 0; i < 32; i++)
+            largest = (codes[i] & 0x7fu) > largest ? codes[i] & 0x7fu : largest;
     }
     return tile_f143_base(largest, TILE_F143_LEFT_SHIFT);
 }
 
 /* The same with the base that did last, or the one that suits. */
-VEC static inline __attribute__((always_inline)) bool rows_f143(struct tile_fused_run *r, const __m256i *words,
-                                                                uint32_t n, int16_t (*ret)[32]) {
+VEC static inline __attribute__((always_inline)) bool rows_f143(struct tile_fused_run *r,
+                                                                const __m256i *words, uint32_t n,
+                                                                int16_t (*ret)[32]) {
     const uint32_t limit = r->weights->f143_limit, base = *r->f143_base;
     if (limit == 0) return false;
     if (__builtin_expect(rows_ints(words, n, base, limit, ret), 1)) return true;
@@ -148,13 +155,15 @@ VEC static inline __attribute__((always_inline)) bool rows_f143(struct tile_fuse
 }
 
 /* The sum of products of one call in phase p: integers times unit, and what they leave out. */
-VEC static inline __attribute__((always_inline)) d16s f143_add(const struct tile_weights *w, uint32_t p,
-                                                               const int16_t *x, double unit, d16s sum) {
+VEC static inline __attribute__((always_inline)) d16s f143_add(const struct tile_weights *w,
+                                                               uint32_t p, const int16_t *x,
+                                                               double unit, d16s sum) {
     i16s t = i16s_zero();
     UNROLL
     for (uint32_t j = 0; j < 4; j++) t = i16s_madd(w->f143[p][j][0], x + 2 * j, t);
     const double factor = unit * w->f143_factor[p];
-    if (__builtin_expect(w->f143_n_rest[p] == 0, 1)) return d16s_fma_at(d16s_of_ints(t), &factor, sum);
+    if (__builtin_expect(w->f143_n_rest[p] == 0, 1))
+        return d16s_fma_at(d16s_of_ints(t), &factor, sum);
     d16s all = d16s_mul_at(d16s_of_ints(t), &factor);
     for (uint32_t i = 0; i < w->f143_n_rest[p]; i++) {
         const uint32_t input = w->f143_rest_input[p][i];
@@ -180,9 +189,10 @@ VEC static inline bool codes_nan(__m256i v) {
 }
 
 /* The sums of n rows from `sum` on. */
-VEC static inline __attribute__((always_inline)) void rows_sum(struct tile_fused_run *r, enum tile_fused_type type,
-                                                               const __m256i *words, uint32_t n, d16s *sum,
-                                                               f16s *ret) {
+VEC static inline __attribute__((always_inline)) void rows_sum(struct tile_fused_run *r,
+                                                               enum tile_fused_type type,
+                                                               const __m256i *words, uint32_t n,
+                                                               d16s *sum, f16s *ret) {
     const uint32_t inputs = type == TILE_FUSED_F16 ? 4 : 8;
     double x[ROWS * 32] __attribute__((aligned(64)));
     d16s t[ROWS];
@@ -199,22 +209,23 @@ VEC static inline __attribute__((always_inline)) void rows_sum(struct tile_fused
     }
 }
 /* The same in integers. */
-VEC static inline __attribute__((always_inline)) void rows_sum_ints(struct tile_fused_run *r, int16_t (*x)[32],
-                                                                    uint32_t n, d16s *sum, f16s *ret) {
+VEC static inline __attribute__((always_inline)) void rows_sum_ints(struct tile_fused_run *r,
+                                                                    int16_t (*x)[32], uint32_t n,
+                                                                    d16s *sum, f16s *ret) {
     const double unit = (double)(1 << *r->f143_base) / 1024;
     UNROLL
-    for (uint32_t p = 0; p < 4; p++)
-        UNROLL
-        for (uint32_t k = 0; k < n; k++) {
-            ret[k] = f16s_of(f143_add(r->weights, p, x[k] + 8 * p, unit, sum[k]));
-            if (p < 3) sum[k] = d16s_of(ret[k]);
-        }
+    for (uint32_t p = 0; p < 4; p++) UNROLL
+    for (uint32_t k = 0; k < n; k++) {
+        ret[k] = f16s_of(f143_add(r->weights, p, x[k] + 8 * p, unit, sum[k]));
+        if (p < 3) sum[k] = d16s_of(ret[k]);
+    }
 }
 
 /* Up to n rows; the number that was done. */
-VEC static inline __attribute__((always_inline)) uint32_t
-rows_block(struct tile_fused_run *r, enum tile_fused_type type, struct sums *c, struct rows *g,
-           bool two, uint32_t n) {
+VEC static inline __attribute__((always_inline)) uint32_t rows_block(struct tile_fused_run *r,
+                                                                     enum tile_fused_type type,
+                                                                     struct sums *c, struct rows *g,
+                                                                     bool two, uint32_t n) {
     __m256i word_x[ROWS], word_p[ROWS], last_x[ROWS], last_p[ROWS];
     d16s sum[ROWS];
     f16s even[ROWS];
@@ -238,8 +249,7 @@ rows_block(struct tile_fused_run *r, enum tile_fused_type type, struct sums *c, 
         sum[k] = d16s_of(k == 0 ? c->odd : two ? sums_of_words(word_p[k - 1]) : f16s_zero());
     if (!doubles && __builtin_expect(rows_f143(r, word_x, n, ints), 1))
         rows_sum_ints(r, ints, n, sum, even);
-    else
-        rows_sum(r, type, word_x, n, sum, even);
+    else rows_sum(r, type, word_x, n, sum, even);
     UNROLL
     for (uint32_t k = 0; k < n; k++) {
         const __m256i out = words_of_sums(c->even);
@@ -264,7 +274,8 @@ VEC static inline __attribute__((always_inline)) uint64_t rows_run(struct tile_f
                                                                    bool two) {
     const struct tile_fused_slot *const s = r->slots;
     const uint32_t r0 = s[r->regular].result, r1 = s[r->regular ^ 1].result;
-    uint8_t **const load0 = &r->pointer[s->load[0].stream], **const load1 = &r->pointer[s->load[1].stream];
+    uint8_t **const load0 = &r->pointer[s->load[0].stream],
+                    **const load1 = &r->pointer[s->load[1].stream];
     uint8_t **const store = &r->pointer[s->store.stream];
     struct rows g = {.load = {*load0, *load1}, .store = *store};
     struct sums c = *sums;
@@ -274,8 +285,10 @@ VEC static inline __attribute__((always_inline)) uint64_t rows_run(struct tile_f
     g.out = _mm256_set_epi64x((long long)r->pairs[r1], (long long)r->pairs[r0], 0, 0);
     uint64_t left = n / 4;
     uint32_t done = ROWS;
-    for (; done == ROWS && left >= ROWS; left -= done) done = rows_block(r, type, &c, &g, two, ROWS);
-    for (; done != 0 && left != 0 && ROWS > 1; left -= done) done = rows_block(r, type, &c, &g, two, 1);
+    for (; done == ROWS && left >= ROWS; left -= done)
+        done = rows_block(r, type, &c, &g, two, ROWS);
+    for (; done != 0 && left != 0 && ROWS > 1; left -= done)
+        done = rows_block(r, type, &c, &g, two, 1);
     *sums = c;
     *load0 = g.load[0];
     if (two) *load1 = g.load[1];

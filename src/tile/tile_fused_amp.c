@@ -1,14 +1,15 @@
 /* Loops of the matrix unit: every bundle is { transfers of 64 bits ; AMP with four engines and two
  * sets }. Addresses only move by constants, so each stream of accesses covers, over all passes, an
- * interval that is known before the first pass. All checks of plain execution are made on intervals:
- * alignment, range, words never written, allocation, executable second address, distinct elements of
- * a bundle, data apart from the code. Where an interval does not allow to tell, the loop is not run
- * here: the plain code is the judge. */
+ * interval that is known before the first pass. All checks of plain execution are made on
+ * intervals: alignment, range, words never written, allocation, executable second address, distinct
+ * elements of a bundle, data apart from the code. Where an interval does not allow to tell, the
+ * loop is not run here: the plain code is the judge. */
 #include "tile/tile_amp.h"
 #include "tile/tile_fused.h"
 
 enum { MAX_POINTERS = 4, ADDRESS_MASK = 0x1fffff, ELEMENT_SHIFT = 14 };
-_Static_assert(TARGET_ELEMENT_BYTES == 1 << ELEMENT_SHIFT && TARGET_SRAM_BASE % TARGET_ELEMENT_BYTES == 0 &&
+_Static_assert(TARGET_ELEMENT_BYTES == 1 << ELEMENT_SHIFT &&
+                   TARGET_SRAM_BASE % TARGET_ELEMENT_BYTES == 0 &&
                    TARGET_REGION1_BASE % TARGET_ELEMENT_PAIR_BYTES == 0 &&
                    TARGET_ELEMENT_PAIR_BYTES == 2 << ELEMENT_SHIFT,
                "elements are address bits");
@@ -22,7 +23,8 @@ struct pointer {
 /* Where the step of an access comes from. */
 enum step_kind { STEP_ATOM, STEP_FIELD, STEP_IMM, STEP_REG };
 struct step {
-    uint8_t kind, reg, field; /* FIELD: 10-bit field of the stride register; REG: register times 8 */
+    uint8_t kind, reg,
+        field; /* FIELD: 10-bit field of the stride register; REG: register times 8 */
     int32_t imm;
 };
 struct access_plan {
@@ -33,12 +35,14 @@ struct slot_plan {
     uint8_t kind, x, partial, result, phase;
     struct access_plan load[2], store;
 };
-/* A stream in one pass: offsets of its accesses from where the pass starts, and how far it moves. */
+/* A stream in one pass: offsets of its accesses from where the pass starts, and how far it moves.
+ */
 struct stream {
     int32_t at, total, low, high;
     bool used, loads, stores;
 };
-/* Two streams accessed in one bundle: parities (1 even, 2 odd) of the atoms between their offsets. */
+/* Two streams accessed in one bundle: parities (1 even, 2 odd) of the atoms between their offsets.
+ */
 struct meeting {
     uint8_t a, b, parities;
 };
@@ -63,21 +67,29 @@ struct tile_amp_loop {
     uint8_t stride[MAX_STRIDES]; /* registers that steps depend on */
     struct slot_plan slot[TILE_FUSED_MAX];
     uint8_t f143_base; /* tile_f143.h: of the left operands that came last */
-    uint32_t second; /* bit per stream that holds second addresses */
+    uint32_t second;   /* bit per stream that holds second addresses */
     uint32_t n_motions, next_motion;
     struct motion motion[MAX_MOTIONS];
 };
 
 /* --- Making the plan. --- */
 
-static bool has_loads(uint32_t kind) { return kind != TILE_FUSED_NONE && kind != TILE_FUSED_S; }
-static bool has_second(uint32_t kind) { return kind == TILE_FUSED_LL || kind == TILE_FUSED_LLS; }
+static bool has_loads(uint32_t kind) {
+    return kind != TILE_FUSED_NONE && kind != TILE_FUSED_S;
+}
+static bool has_second(uint32_t kind) {
+    return kind == TILE_FUSED_LL || kind == TILE_FUSED_LLS;
+}
 static bool has_store(uint32_t kind) {
     return kind == TILE_FUSED_S || kind == TILE_FUSED_LS || kind == TILE_FUSED_LLS;
 }
 
-static uint8_t pair_read(uint32_t reg) { return (uint8_t)(reg < 8 ? reg / 2 : TILE_PAIR_ZERO); }
-static uint8_t pair_write(uint32_t reg) { return (uint8_t)(reg < 8 ? reg / 2 : TILE_PAIR_SINK); }
+static uint8_t pair_read(uint32_t reg) {
+    return (uint8_t)(reg < 8 ? reg / 2 : TILE_PAIR_ZERO);
+}
+static uint8_t pair_write(uint32_t reg) {
+    return (uint8_t)(reg < 8 ? reg / 2 : TILE_PAIR_SINK);
+}
 
 /* The pointer with this register, made if new; NULL when it clashes or there are too many. */
 static struct pointer *pointer_get(struct tile_amp_loop *l, bool packed, uint32_t reg,
@@ -97,7 +109,8 @@ static struct pointer *pointer_get(struct tile_amp_loop *l, bool packed, uint32_
 
 static struct step code_step(uint32_t code, uint32_t reg) {
     if (code == 0) return (struct step){.kind = STEP_ATOM};
-    return (struct step){.kind = STEP_FIELD, .reg = (uint8_t)reg, .field = (uint8_t)(10 * (code - 1))};
+    return (struct step){
+        .kind = STEP_FIELD, .reg = (uint8_t)reg, .field = (uint8_t)(10 * (code - 1))};
 }
 
 static bool plan_pace(struct tile_amp_loop *l, struct slot_plan *s, const struct isa_insn *i) {
@@ -117,10 +130,18 @@ static bool plan_pace(struct tile_amp_loop *l, struct slot_plan *s, const struct
     s->load[1] = a1;
     s->store = a2;
     switch (i->op) {
-    case ISA_OP_LD2X64PACE: s->kind = TILE_FUSED_LL; break;
-    case ISA_OP_LD2XST64PACE: s->kind = TILE_FUSED_LLS; break;
-    case ISA_OP_LDST64PACE: s->kind = TILE_FUSED_LS; break;
-    default: s->kind = TILE_FUSED_S; break;
+    case ISA_OP_LD2X64PACE:
+        s->kind = TILE_FUSED_LL;
+        break;
+    case ISA_OP_LD2XST64PACE:
+        s->kind = TILE_FUSED_LLS;
+        break;
+    case ISA_OP_LDST64PACE:
+        s->kind = TILE_FUSED_LS;
+        break;
+    default:
+        s->kind = TILE_FUSED_S;
+        break;
     }
     if (has_second(s->kind)) l->second |= 1u << a1.stream;
     return s->kind != TILE_FUSED_LL || a0.pair != a1.pair || a0.pair == TILE_PAIR_SINK;
@@ -144,20 +165,29 @@ static bool plan_main(struct tile_amp_loop *l, struct slot_plan *s, const struct
     case ISA_OP_LD2X64PACE:
     case ISA_OP_LD2XST64PACE:
     case ISA_OP_LDST64PACE:
-    case ISA_OP_ST64PACE: return plan_pace(l, s, i);
-    case ISA_OP_LD64STEP_S: return plan_step(l, s, i, false, false);
-    case ISA_OP_LD64STEP_R: return plan_step(l, s, i, false, true);
-    case ISA_OP_ST64STEP_S: return plan_step(l, s, i, true, false);
-    case ISA_OP_ST64STEP_R: return plan_step(l, s, i, true, true);
-    case ISA_OP_SETZI_M: s->kind = TILE_FUSED_NONE; return i->d == TILE_SINK;
-    default: return false;
+    case ISA_OP_ST64PACE:
+        return plan_pace(l, s, i);
+    case ISA_OP_LD64STEP_S:
+        return plan_step(l, s, i, false, false);
+    case ISA_OP_LD64STEP_R:
+        return plan_step(l, s, i, false, true);
+    case ISA_OP_ST64STEP_S:
+        return plan_step(l, s, i, true, false);
+    case ISA_OP_ST64STEP_R:
+        return plan_step(l, s, i, true, true);
+    case ISA_OP_SETZI_M:
+        s->kind = TILE_FUSED_NONE;
+        return i->d == TILE_SINK;
+    default:
+        return false;
     }
 }
 
 static bool plan_aux(struct tile_amp_loop *l, struct slot_plan *s, const struct isa_insn *i,
                      uint32_t k) {
     const bool f8 = i->op == ISA_OP_F8V8HIHOV4AMP;
-    if ((!f8 && i->op != ISA_OP_F16V4HIHOV4AMP) || (k > 0 && l->f8 != f8) || i->imm > 3) return false;
+    if ((!f8 && i->op != ISA_OP_F16V4HIHOV4AMP) || (k > 0 && l->f8 != f8) || i->imm > 3)
+        return false;
     l->f8 = f8;
     l->weights |= UINT64_C(0x1111111111111111) << i->imm;
     s->x = pair_read(i->s0);
@@ -217,16 +247,20 @@ struct tile_amp_loop *tile_amp_loop_make(const struct tile_slot *slots, uint32_t
 
 static int32_t step_bytes(const struct tile_exec *e, const struct step *s) {
     switch ((enum step_kind)s->kind) {
-    case STEP_ATOM: return 8;
-    case STEP_FIELD: return ((int32_t)(e->m[s->reg] << (22 - s->field)) >> 22) * 8;
-    case STEP_IMM: return s->imm;
-    case STEP_REG: return (int32_t)(e->m[s->reg] * 8);
+    case STEP_ATOM:
+        return 8;
+    case STEP_FIELD:
+        return ((int32_t)(e->m[s->reg] << (22 - s->field)) >> 22) * 8;
+    case STEP_IMM:
+        return s->imm;
+    case STEP_REG:
+        return (int32_t)(e->m[s->reg] * 8);
     }
     return 0;
 }
 
-static void access_note(const struct tile_exec *e, struct motion *l,
-                        const struct access_plan *p, bool store, struct tile_fused_access *ret) {
+static void access_note(const struct tile_exec *e, struct motion *l, const struct access_plan *p,
+                        bool store, struct tile_fused_access *ret) {
     struct stream *s = &l->stream[p->stream];
     if (!s->used || s->at < s->low) s->low = s->at;
     if (!s->used || s->at > s->high) s->high = s->at;
@@ -251,12 +285,14 @@ static bool meeting_note(struct motion *l, uint8_t a, uint8_t b) {
 
 static bool slot_note(const struct tile_exec *e, struct motion *l, const struct slot_plan *s,
                       struct tile_fused_slot *o) {
-    *o = (struct tile_fused_slot){.kind = s->kind, .x = s->x, .partial = s->partial,
-                                  .result = s->result, .phase = s->phase};
+    *o = (struct tile_fused_slot){
+        .kind = s->kind, .x = s->x, .partial = s->partial, .result = s->result, .phase = s->phase};
     const struct tile_fused_access *used[3];
     uint32_t n = 0;
-    if (has_loads(s->kind)) access_note(e, l, &s->load[0], false, &o->load[0]), used[n++] = &o->load[0];
-    if (has_second(s->kind)) access_note(e, l, &s->load[1], false, &o->load[1]), used[n++] = &o->load[1];
+    if (has_loads(s->kind))
+        access_note(e, l, &s->load[0], false, &o->load[0]), used[n++] = &o->load[0];
+    if (has_second(s->kind))
+        access_note(e, l, &s->load[1], false, &o->load[1]), used[n++] = &o->load[1];
     if (has_store(s->kind)) access_note(e, l, &s->store, true, &o->store), used[n++] = &o->store;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < i; j++)
@@ -281,8 +317,10 @@ struct interval {
     int64_t start, first, end;
 };
 
-/* One slot of a regular loop: like the first in all but phase and result; it steps by single words. */
-static bool regular_slot(const struct tile_fused_slot *f, const struct tile_fused_slot *s, uint32_t k) {
+/* One slot of a regular loop: like the first in all but phase and result; it steps by single words.
+ */
+static bool regular_slot(const struct tile_fused_slot *f, const struct tile_fused_slot *s,
+                         uint32_t k) {
     const bool two = f->kind == TILE_FUSED_LLS;
     return s->kind == f->kind && s->x == f->x && s->partial == f->partial &&
            s->phase == (f->phase + k) % 4 && s->load[0].stream == f->load[0].stream &&
@@ -297,7 +335,8 @@ static bool regular_slot(const struct tile_fused_slot *f, const struct tile_fuse
 static uint32_t regular_start(const struct tile_fused_slot *o, uint32_t n) {
     const struct tile_fused_slot *f = &o[0];
     const bool two = f->kind == TILE_FUSED_LLS;
-    if (n != 4 || (f->kind != TILE_FUSED_LS && !two) || f->x == f->partial || f->x >= TILE_PAIR_ZERO ||
+    if (n != 4 || (f->kind != TILE_FUSED_LS && !two) || f->x == f->partial ||
+        f->x >= TILE_PAIR_ZERO ||
         (two ? f->partial >= TILE_PAIR_ZERO : f->partial != TILE_PAIR_ZERO) ||
         o[0].result != o[2].result || o[1].result != o[3].result || o[0].result == o[1].result)
         return UINT32_MAX;
@@ -317,7 +356,8 @@ static bool rows_apart(const struct motion *m, const struct interval *v) {
     return true;
 }
 
-static void motion_make(const struct tile_exec *e, const struct tile_amp_loop *l, struct motion *m) {
+static void motion_make(const struct tile_exec *e, const struct tile_amp_loop *l,
+                        struct motion *m) {
     *m = (struct motion){.possible = true};
     for (uint32_t i = 0; i < l->n_strides; i++) m->stride_value[i] = e->m[l->stride[i]];
     for (uint32_t k = 0; m->possible && k < l->n; k++)
@@ -369,14 +409,19 @@ static void interval_set(const struct stream *s, uint64_t passes, struct interva
 static bool meeting_apart(const struct motion *l, const struct interval *v,
                           const struct meeting *m) {
     const struct interval *a = &v[m->a], *b = &v[m->b];
-    const int pair = ELEMENT_SHIFT + 1; /* different pairs of elements: different elements for sure */
-    if ((a->end - 1) >> pair < b->first >> pair || (b->end - 1) >> pair < a->first >> pair) return true;
-    const uint32_t a0 = target_element((uint32_t)a->first), a1 = target_element((uint32_t)a->end - 1);
-    const uint32_t b0 = target_element((uint32_t)b->first), b1 = target_element((uint32_t)b->end - 1);
+    const int pair =
+        ELEMENT_SHIFT + 1; /* different pairs of elements: different elements for sure */
+    if ((a->end - 1) >> pair < b->first >> pair || (b->end - 1) >> pair < a->first >> pair)
+        return true;
+    const uint32_t a0 = target_element((uint32_t)a->first),
+                   a1 = target_element((uint32_t)a->end - 1);
+    const uint32_t b0 = target_element((uint32_t)b->first),
+                   b1 = target_element((uint32_t)b->end - 1);
     if (a1 < b0 || b1 < a0) return true;
     const bool odd = ((a->start ^ b->start) & 8) != 0;
     return a->first >= TARGET_REGION1_BASE && b->first >= TARGET_REGION1_BASE &&
-           m->parities == (odd ? 1 : 2) && (l->stream[m->a].total - l->stream[m->b].total) % 16 == 0;
+           m->parities == (odd ? 1 : 2) &&
+           (l->stream[m->a].total - l->stream[m->b].total) % 16 == 0;
 }
 
 static bool writable(const struct tile *t, uint32_t first, uint32_t bytes) {
@@ -387,8 +432,8 @@ static bool writable(const struct tile *t, uint32_t first, uint32_t bytes) {
     return true;
 }
 
-static bool interval_ok(const struct tile_exec *e, const struct tile_amp_loop *l, const struct stream *s,
-                        const struct interval *v, bool *io_all_written) {
+static bool interval_ok(const struct tile_exec *e, const struct tile_amp_loop *l,
+                        const struct stream *s, const struct interval *v, bool *io_all_written) {
     const struct tile *t = e->t;
     if (v->start % 8 != 0 || v->first < TARGET_SRAM_BASE || v->end > TARGET_SRAM_END) return false;
     const uint32_t first = (uint32_t)v->first, bytes = (uint32_t)(v->end - v->first);
@@ -423,7 +468,8 @@ static bool sums_plain(const struct tile_accumulators *acc) {
     uint32_t bad = 0;
     for (uint32_t k = 0; k < 16; k++) {
         const uint32_t e = num_f32_bits(acc->even[k]) << 1, o = num_f32_bits(acc->odd[k]) << 1;
-        bad |= (e > 0xff000000u) | (e - 1 < 0x00ffffffu) | (o > 0xff000000u) | (o - 1 < 0x00ffffffu);
+        bad |=
+            (e > 0xff000000u) | (e - 1 < 0x00ffffffu) | (o > 0xff000000u) | (o - 1 < 0x00ffffffu);
     }
     return bad == 0;
 }
@@ -500,7 +546,8 @@ uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_
     struct motion *m = motion_find(e, l);
     if (!m->possible) return 0;
     intervals_start(e, l, v);
-    /* The last passes may read ahead into words that were never written: those are for the plain code. */
+    /* The last passes may read ahead into words that were never written: those are for the plain
+     * code. */
     uint32_t cut = 0;
     while (cut < 3 && passes > cut && !loop_ok(e, l, m, passes - cut, v, &all_written)) cut++;
     if (cut == 3 || passes <= cut) return 0;
@@ -509,7 +556,8 @@ uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_
     r.regular = m->regular != UINT32_MAX && rows_apart(m, v) ? m->regular : UINT32_MAX;
     const enum tile_fused_type type = prepare(e, l, v, &r);
     r.written = all_written ? NULL : e->t->written;
-    const uint64_t done = e->timing ? pass_over(l, m, &r, passes - cut) : e->vec->loop[type](&r, passes - cut);
+    const uint64_t done =
+        e->timing ? pass_over(l, m, &r, passes - cut) : e->vec->loop[type](&r, passes - cut);
     memcpy(e->a, r.pairs, 32);
     pointers_back(e, l, &r);
     return done;

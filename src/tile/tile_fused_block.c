@@ -1,22 +1,27 @@
-/* Straight code: the slots from an address up to the next branch, repeat or exit, which is the last of
- * them, executed without fetching each of them. Runs of the matrix unit inside go to the executor of its
- * loops, as one pass.
+/* Straight code: the slots from an address up to the next branch, repeat or exit, which is the last
+ * of them, executed without fetching each of them. Runs of the matrix unit inside go to the
+ * executor of its loops, as one pass.
  *
  * A block is found by its address and first words and compared word by word with memory; what plain
- * execution checks per fetch is checked once. It ends behind a slot that touched the memory element of
- * the code, whose next word may be another one now. Per thread, like the table of slots. */
+ * execution checks per fetch is checked once. It ends behind a slot that touched the memory element
+ * of the code, whose next word may be another one now. Per thread, like the table of slots. */
 #include "tile/tile_fused.h"
 
-enum { BLOCKS = 4096, MAX_SLOTS = 64, MIN_RUN = 3, LONGEST_EXTRA = 8 /* exp_slots is at most that */ };
+enum {
+    BLOCKS = 4096,
+    MAX_SLOTS = 64,
+    MIN_RUN = 3,
+    LONGEST_EXTRA = 8 /* exp_slots is at most that */
+};
 
 struct block {
     uint32_t pc, n_bytes, n;
-    uint32_t first[2];   /* first words: what the entry was made for, a block or not */
-    uint32_t reads;      /* registers read before the block writes them */
+    uint32_t first[2]; /* first words: what the entry was made for, a block or not */
+    uint32_t reads;    /* registers read before the block writes them */
     uint32_t max_slots;
-    uint8_t *words;                /* n_bytes */
-    struct tile_slot *slots;       /* n, 0 when no slot can stand in a block */
-    struct tile_amp_loop **runs;   /* n: the run of the matrix unit that starts at a slot, or NULL */
+    uint8_t *words;              /* n_bytes */
+    struct tile_slot *slots;     /* n, 0 when no slot can stand in a block */
+    struct tile_amp_loop **runs; /* n: the run of the matrix unit that starts at a slot, or NULL */
 };
 
 static struct block *table(void) {
@@ -83,7 +88,8 @@ static const struct block *block_find(const struct tile_exec *e) {
     const uint8_t *memory = e->t->bytes + (pc - TARGET_SRAM_BASE);
     uint32_t word[2];
     memcpy(word, memory, 8);
-    const uint64_t h = (word[0] ^ (uint64_t)word[1] << 24 ^ (uint64_t)pc << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t h =
+        (word[0] ^ (uint64_t)word[1] << 24 ^ (uint64_t)pc << 40) * UINT64_C(0x9e3779b97f4a7c15);
     struct block *b = &table()[h >> 52];
     if (b->pc != pc || memcmp(b->first, memory, 8) != 0 ||
         (b->n != 0 && memcmp(b->words, memory, b->n_bytes) != 0))

@@ -1,5 +1,5 @@
-/* Weights: the common state of the matrix unit. The supervisor loads it; what the unit multiplies by are
- * the same numbers as doubles, made when they are first used. */
+/* Weights: the common state of the matrix unit. The supervisor loads it; what the unit multiplies
+ * by are the same numbers as doubles, made when they are first used. */
 #include "tile/tile_amp.h"
 #include "tile/tile_vec.h"
 
@@ -47,8 +47,7 @@ const struct tile_weights *tile_weights_f16(struct tile *t) {
     for (uint32_t unit = 0; unit < 16; unit++)
         for (uint32_t p = 0; p < 4; p++)
             for (uint32_t i = 0; i < 4; i++)
-                u->f16[p][i][unit] =
-                    num_f16_to_f32((uint16_t)(t->weights[4 * unit + p] >> 16 * i));
+                u->f16[p][i][unit] = num_f16_to_f32((uint16_t)(t->weights[4 * unit + p] >> 16 * i));
     return u;
 }
 
@@ -61,7 +60,8 @@ const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format fo
     u->f8_format = format;
     u->f8_scale = scale;
     u->f143_limit = 0;
-    if (format == NUM_F143 && vector_code(t) && tile_vec_weights_f143(t->weights, scale, u)) return u;
+    if (format == NUM_F143 && vector_code(t) && tile_vec_weights_f143(t->weights, scale, u))
+        return u;
     double value[256];
     const double *const unscaled = tile_f8_values(format), factor = ldexp(1, scale);
     for (uint32_t q = 0; q < 256; q++) value[q] = unscaled[q] * factor;
@@ -94,16 +94,23 @@ static void weights_load(struct tile_exec *e, uint32_t index, uint32_t n) {
     t->s.cccsload = (address + bytes) & ADDRESS_MASK;
     tile_weights_changed(t);
 }
-EXEC(LD64PUTCS) { weights_load(e, (uint32_t)i->imm, 1); }
-EXEC(LD128PUTCS) { weights_load(e, (uint32_t)i->imm, 2); }
+EXEC(LD64PUTCS) {
+    weights_load(e, (uint32_t)i->imm, 1);
+}
+EXEC(LD128PUTCS) {
+    weights_load(e, (uint32_t)i->imm, 2);
+}
 
 /* True when the load can't be anything but plain: what weights_load and tile_load check. */
 static bool load_plain(const struct tile *t, uint32_t pc, uint32_t index, uint32_t n) {
     const uint32_t address = t->s.cccsload, bytes = 8 * n;
-    const uint32_t first = n == 2 ? TARGET_REGION1_BASE : TARGET_SRAM_BASE, word = (address - TARGET_SRAM_BASE) / 4;
-    if (address < first || (address | index * 8) % bytes != 0 || address + bytes > TARGET_SRAM_END || index + n > 64)
+    const uint32_t first = n == 2 ? TARGET_REGION1_BASE : TARGET_SRAM_BASE,
+                   word = (address - TARGET_SRAM_BASE) / 4;
+    if (address < first || (address | index * 8) % bytes != 0 ||
+        address + bytes > TARGET_SRAM_END || index + n > 64)
         return false;
-    if (address < TARGET_REGION1_BASE && target_element(address) == target_element(pc)) return false;
+    if (address < TARGET_REGION1_BASE && target_element(address) == target_element(pc))
+        return false;
     const uint64_t all = n == 2 ? 15 : 3;
     return (~(t->written[word / 64] >> word % 64) & all) == 0 && tile_all_written(t, pc, 4);
 }

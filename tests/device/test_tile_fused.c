@@ -1,54 +1,75 @@
-/* Fused loops of the matrix unit against plain scalar execution: the regular loop of four slots that the
- * products use, in F16 and in all pairs of F8 formats, and the other shapes that the executor takes; with
- * ordinary data, NaN, infinities, subnormals and results out of range anywhere, cut by a cycle limit,
- * ended by a fault in the middle, with a store that runs ahead of the loads. All state must agree. */
+/* Fused loops of the matrix unit against plain scalar execution: the regular loop of four slots
+ * that the products use, in F16 and in all pairs of F8 formats, and the other shapes that the
+ * executor takes; with ordinary data, NaN, infinities, subnormals and results out of range
+ * anywhere, cut by a cycle limit, ended by a fault in the middle, with a store that runs ahead of
+ * the loads. All state must agree. */
 #include "numeric/num_format.h"
 
 #include "tile_build.h"
 
 enum { LEFT = 0x90000, PARTIAL = 0xa8000, OUT = 0xc0000, BYTES = 0x1000 };
-enum shape { REGULAR, REGULAR_ZERO, OTHER_RESULTS, STRIDED, STEPS, STORE_ONLY, DUAL_LOAD, N_SHAPES };
+enum shape {
+    REGULAR,
+    REGULAR_ZERO,
+    OTHER_RESULTS,
+    STRIDED,
+    STEPS,
+    STORE_ONLY,
+    DUAL_LOAD,
+    N_SHAPES
+};
 
 static uint32_t draw_at;
-static uint32_t draw(uint32_t below) { return (uint32_t)(rand_u64(7, 1, draw_at++) % below); }
+static uint32_t draw(uint32_t below) {
+    return (uint32_t)(rand_u64(7, 1, draw_at++) % below);
+}
 
 struct trial {
     enum shape shape;
     bool f8;
-    uint32_t formats, scale;  /* $FP_NFMT, $FP_SCL */
-    uint32_t phase, passes;   /* of the first bundle */
-    uint32_t before;          /* bundles before the repeat */
-    uint32_t special;         /* 0: ordinary data; else one of that many halves is any half */
-    uint32_t large;           /* partials near the end of the range */
-    uint32_t ahead;           /* bytes that the store is ahead of the left operand; 0: apart */
-    uint32_t poison;          /* byte of LEFT or PARTIAL with a NaN or infinity, bit 0 and 1: which, what */
-    uint32_t hole;            /* byte of LEFT or PARTIAL that was never written */
-    uint32_t near_end;        /* the stream ends that many bytes before the end of SRAM */
-    uint32_t acc;             /* 0 ordinary, 1 NaN, 2 denormal, 3 infinite, in one accumulator */
-    uint64_t limit;           /* cycles of the first run; then it goes on */
+    uint32_t formats, scale; /* $FP_NFMT, $FP_SCL */
+    uint32_t phase, passes;  /* of the first bundle */
+    uint32_t before;         /* bundles before the repeat */
+    uint32_t special;        /* 0: ordinary data; else one of that many halves is any half */
+    uint32_t large;          /* partials near the end of the range */
+    uint32_t ahead;          /* bytes that the store is ahead of the left operand; 0: apart */
+    uint32_t poison; /* byte of LEFT or PARTIAL with a NaN or infinity, bit 0 and 1: which, what */
+    uint32_t hole;   /* byte of LEFT or PARTIAL that was never written */
+    uint32_t near_end; /* the stream ends that many bytes before the end of SRAM */
+    uint32_t acc;      /* 0 ordinary, 1 NaN, 2 denormal, 3 infinite, in one accumulator */
+    uint64_t limit;    /* cycles of the first run; then it goes on */
     uint32_t fp_ctl;
-    uint32_t data;            /* where its data starts in the generator */
+    uint32_t data; /* where its data starts in the generator */
 };
 
 static uint32_t main_bundle(const struct trial *c, uint32_t k) {
     const int res = k % 2 ? 6 : 4;
     switch (c->shape) {
-    case REGULAR: return W(LD2XST64PACE, 0, res, 4, 1, 0);
-    case REGULAR_ZERO: return W(LDST64PACE, 0, res, 4, 1, 0);
-    case OTHER_RESULTS: return W(LD2XST64PACE, 0, k % 4 ? 4 : 6, 4, 1, 0);
-    case STRIDED: return W(LD2XST64PACE, 0, res, 4, 1, k % 4 == 1 ? 16 : 4);
-    case STEPS: return k % 2 ? W(ST64STEP_S, 4, 8, 9, 1) : W(LD64STEP_S, 0, 6, 7, 2);
-    case STORE_ONLY: return W(ST64PACE, res, 4, 1, 0);
-    default: return W(LD2X64PACE, 0, 2, 4, 1, 0);
+    case REGULAR:
+        return W(LD2XST64PACE, 0, res, 4, 1, 0);
+    case REGULAR_ZERO:
+        return W(LDST64PACE, 0, res, 4, 1, 0);
+    case OTHER_RESULTS:
+        return W(LD2XST64PACE, 0, k % 4 ? 4 : 6, 4, 1, 0);
+    case STRIDED:
+        return W(LD2XST64PACE, 0, res, 4, 1, k % 4 == 1 ? 16 : 4);
+    case STEPS:
+        return k % 2 ? W(ST64STEP_S, 4, 8, 9, 1) : W(LD64STEP_S, 0, 6, 7, 2);
+    case STORE_ONLY:
+        return W(ST64PACE, res, 4, 1, 0);
+    default:
+        return W(LD2X64PACE, 0, 2, 4, 1, 0);
     }
 }
 
 static void bundle(struct build *pb, const struct trial *c, uint32_t k) {
     struct build *const save = pb;
 #define b (*save)
-    const int res = k % 2 ? 6 : 4, partial = c->shape == REGULAR_ZERO || c->shape == STORE_ONLY ? 14 : 2;
+    const int res = k % 2 ? 6 : 4,
+              partial = c->shape == REGULAR_ZERO || c->shape == STORE_ONLY ? 14 : 2;
     const int phase = (int)(c->phase + k) % 4;
-    B(main_bundle(c, k), c->f8 ? W(F8V8HIHOV4AMP, res, 0, partial, phase) : W(F16V4HIHOV4AMP, res, 0, partial, phase));
+    B(main_bundle(c, k),
+      c->f8 ? W(F8V8HIHOV4AMP, res, 0, partial, phase) : W(F16V4HIHOV4AMP, res, 0, partial, phase));
 #undef b
 }
 
@@ -81,7 +102,8 @@ static void fill(struct build *pb, const struct trial *c) {
         const uint32_t value = c->f8 && (c->poison & 1) ? 0x80 : c->poison & 2 ? 0x7e01 : 0xfc00;
         put32(pb, (c->poison & 1 ? LEFT : PARTIAL) + (c->poison & ~3u), value << 8 * (c->data % 3));
     }
-    if (c->hole != 0) sram_mark_unwritten(pb->sram, 0, (c->hole & 1 ? LEFT : PARTIAL) + (c->hole & ~7u), 4);
+    if (c->hole != 0)
+        sram_mark_unwritten(pb->sram, 0, (c->hole & 1 ? LEFT : PARTIAL) + (c->hole & ~7u), 4);
     for (uint32_t k = 0; k < 64; k++)
         for (uint32_t j = 0; j < 4; j++)
             pb->tile.weights[k] |= (uint64_t)half(c, 4 * k + j, 1) << 16 * j;
@@ -101,7 +123,8 @@ static void registers(struct build *pb, const struct trial *c) {
     pack(&w->m[4], left, PARTIAL + 256, out);
     w->m[1] = c->shape == STRIDED ? (2u | 0x3fdu << 10 | 3u << 20) : 0;
     w->m[6] = left, w->m[7] = 0, w->m[8] = out, w->m[9] = 0;
-    for (uint32_t r = 0; r < 8; r++) w->a[r] = half(c, 900 + r, 1) | (uint32_t)half(c, 950 + r, 1) << 16;
+    for (uint32_t r = 0; r < 8; r++)
+        w->a[r] = half(c, 900 + r, 1) | (uint32_t)half(c, 950 + r, 1) << 16;
     for (uint32_t k = 0; k < 16; k++) {
         w->acc.even[k] = (float)rand_normal(7, c->data, 5000 + k);
         w->acc.odd[k] = (float)rand_normal(7, c->data, 5100 + k);
@@ -133,15 +156,18 @@ static void run(const struct trial *c, struct tile_config config, struct outcome
 static void compare(const struct trial *c, const struct outcome *x, const struct outcome *y) {
     const struct tile *a = &x->b.tile, *b = &y->b.tile;
     const bool same = x->first == y->first && x->last == y->last &&
-                      memcmp(&a->fault, &b->fault, sizeof a->fault) == 0 && a->stop.cycle == b->stop.cycle &&
-                      memcmp(a->w, b->w, sizeof a->w) == 0 && memcmp(a->bytes, b->bytes, SRAM_BYTES) == 0 &&
+                      memcmp(&a->fault, &b->fault, sizeof a->fault) == 0 &&
+                      a->stop.cycle == b->stop.cycle && memcmp(a->w, b->w, sizeof a->w) == 0 &&
+                      memcmp(a->bytes, b->bytes, SRAM_BYTES) == 0 &&
                       memcmp(a->written, b->written, SRAM_WRITTEN_WORDS * 8) == 0 &&
                       a->counters.worker_slots == b->counters.worker_slots;
     if (same) return;
-    g_test_message("shape %d f8 %d formats %u scale %u phase %u passes %u before %u special %u large %u ahead %u hole %x "
+    g_test_message("shape %d f8 %d formats %u scale %u phase %u passes %u before %u special %u "
+                   "large %u ahead %u hole %x "
                    "near_end %u acc %u limit %u data %u",
-                   c->shape, c->f8, c->formats, c->scale, c->phase, c->passes, c->before, c->special, c->large, c->ahead,
-                   c->hole, c->near_end, c->acc, (uint32_t)c->limit, c->data);
+                   c->shape, c->f8, c->formats, c->scale, c->phase, c->passes, c->before,
+                   c->special, c->large, c->ahead, c->hole, c->near_end, c->acc, (uint32_t)c->limit,
+                   c->data);
     g_assert_cmpint(x->last, ==, y->last);
     g_assert_cmpmem(&a->fault, sizeof a->fault, &b->fault, sizeof b->fault);
     g_assert_cmpmem(a->w[0].a, sizeof a->w[0].a, b->w[0].a, sizeof b->w[0].a);
@@ -149,7 +175,8 @@ static void compare(const struct trial *c, const struct outcome *x, const struct
     g_assert_not_reached();
 }
 
-/* The trial in every path against plain scalar execution; slots that were fused, the reason it ended for. */
+/* The trial in every path against plain scalar execution; slots that were fused, the reason it
+ * ended for. */
 static uint64_t check(const struct trial *c, enum tile_stop_reason *ret_end) {
     static struct outcome base, other;
     run(c, (struct tile_config){.plain = true, .simd = TILE_SIMD_SCALAR}, &base);
@@ -167,8 +194,15 @@ static uint64_t check(const struct trial *c, enum tile_stop_reason *ret_end) {
 }
 
 static struct trial ordinary(enum shape shape, bool f8, uint32_t formats) {
-    return (struct trial){.shape = shape, .f8 = f8, .formats = formats, .scale = (formats == 3 ? 52 : 32) /* -12, -32 */, .phase = draw(4),
-                          .passes = 1 + draw(20), .before = draw(9), .limit = UINT32_MAX, .data = 100 + draw(1 << 20)};
+    return (struct trial){.shape = shape,
+                          .f8 = f8,
+                          .formats = formats,
+                          .scale = (formats == 3 ? 52 : 32) /* -12, -32 */,
+                          .phase = draw(4),
+                          .passes = 1 + draw(20),
+                          .before = draw(9),
+                          .limit = UINT32_MAX,
+                          .data = 100 + draw(1 << 20)};
 }
 
 /* Nothing out of the ordinary: all slots are fused. */
@@ -189,7 +223,8 @@ static void test_values(void) {
     static const uint32_t SPECIAL[] = {2, 30, 300, 2000};
     for (uint32_t r = 0; r < 300; r++) {
         const uint32_t type = draw(5);
-        struct trial c = ordinary(draw(4) ? REGULAR : (enum shape)draw(N_SHAPES), type != 0, type & 3);
+        struct trial c =
+            ordinary(draw(4) ? REGULAR : (enum shape)draw(N_SHAPES), type != 0, type & 3);
         c.special = SPECIAL[draw(4)];
         c.large = draw(4) == 0;
         c.acc = draw(3) == 0 ? draw(4) : 0;
@@ -227,18 +262,16 @@ static void test_faults(void) {
     for (uint32_t r = 0; r < 200; r++) {
         const uint32_t type = draw(5);
         struct trial c = ordinary((enum shape)draw(N_SHAPES), type != 0, type & 3);
-        if (draw(2))
-            c.near_end = 8 * (1 + draw(100));
-        else
-            c.hole = 256 + 8 * draw(120) + draw(2);
+        if (draw(2)) c.near_end = 8 * (1 + draw(100));
+        else c.hole = 256 + 8 * draw(120) + draw(2);
         check(&c, &end);
         faults += end == TILE_STOP_FAULT;
     }
     g_assert_cmpuint(faults, >, 60);
 }
 
-/* The store is some words ahead of the left operand in the same element: in region 1 no fault when they
- * differ in parity, and what is stored is loaded some slots later. */
+/* The store is some words ahead of the left operand in the same element: in region 1 no fault when
+ * they differ in parity, and what is stored is loaded some slots later. */
 static void test_store_ahead(void) {
     enum tile_stop_reason end;
     uint32_t done = 0;
