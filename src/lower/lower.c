@@ -59,7 +59,8 @@ static bool may_take_over(const struct lower *l, const struct program_op *op, ui
         [PROGRAM_KERNEL_LAYER_NORM] = true, [PROGRAM_KERNEL_RMS_NORM] = true,
         [PROGRAM_KERNEL_SOFTMAX] = true,    [PROGRAM_KERNEL_SOFTMAX_CAUSAL] = true,
         [PROGRAM_KERNEL_NORMALISE] = true,  [PROGRAM_KERNEL_ROUND_F143] = true,
-        [PROGRAM_KERNEL_ROUND_F152] = true, [PROGRAM_KERNEL_KEEP] = true};
+        [PROGRAM_KERNEL_ROUND_F152] = true, [PROGRAM_KERNEL_KEEP] = true,
+        [PROGRAM_KERNEL_APPLY_MOMENTS] = true};
     const bool kernel =
         op->compute == PROGRAM_KERNEL &&
         (IN_PLACE[op->kernel] ||
@@ -326,6 +327,8 @@ static bool lower_kernel(struct lower *l, const struct program_op *op) {
         [PROGRAM_KERNEL_ONES] = lower_ones,
         [PROGRAM_KERNEL_KEEP] = lower_keep,
         [PROGRAM_KERNEL_MERGE] = lower_merge,
+        [PROGRAM_KERNEL_MOMENTS] = lower_moments,
+        [PROGRAM_KERNEL_APPLY_MOMENTS] = lower_apply_moments,
     };
     if (op->kernel == PROGRAM_KERNEL_JOIN) return true;
     if (!SHARDS[op->kernel]) {

@@ -86,6 +86,10 @@ bool lower_round(struct lower *l, const struct program_op *op, uint32_t number,
                  const struct program_shard *s);
 bool lower_norm(struct lower *l, const struct program_op *op, uint32_t number,
                 const struct program_shard *s);
+bool lower_moments(struct lower *l, const struct program_op *op, uint32_t number,
+                   const struct program_shard *s);
+bool lower_apply_moments(struct lower *l, const struct program_op *op, uint32_t number,
+                         const struct program_shard *s);
 bool lower_softmax(struct lower *l, const struct program_op *op, uint32_t number,
                    const struct program_shard *s);
 bool lower_gather(struct lower *l, const struct program_op *op, uint32_t number,

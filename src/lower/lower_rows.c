@@ -48,6 +48,31 @@ bool lower_norm(struct lower *l, const struct program_op *op, uint32_t number,
     return tg_call(&l->b, s->tile, &spec, operands, l->error);
 }
 
+bool lower_moments(struct lower *l, const struct program_op *op, uint32_t number,
+                   const struct program_shard *s) {
+    struct program_shard x;
+    program_shard_at(lower_value(l, op->inputs[0]), number, &x);
+    const struct kernel_spec spec = {KERNEL_MOMENTS_F16, {x.extent[1], x.extent[2], 1, 1}};
+    const struct tg_ref operands[] = {{l->alloc_of[op->output][number], 0},
+                                      {l->alloc_of[op->inputs[0]][number], 0}};
+    return tg_call(&l->b, s->tile, &spec, operands, l->error);
+}
+
+/* Rows of a column part with the moments of all of them. */
+bool lower_apply_moments(struct lower *l, const struct program_op *op, uint32_t number,
+                         const struct program_shard *s) {
+    const uint32_t rows[3] = {0, s->index[1], 0}, columns[3] = {0, 0, s->index[2]};
+    const struct kernel_spec spec = {
+        KERNEL_APPLY_MOMENTS_F16,
+        {s->extent[1], s->extent[2], 1, lower_value(l, op->inputs[1])->batch, 0}};
+    const struct tg_ref operands[] = {{l->alloc_of[op->output][number], 0},
+                                      {l->alloc_of[op->inputs[0]][number], 0},
+                                      shared_at(l, op->inputs[1], rows, s->tile),
+                                      shared_at(l, op->inputs[2], columns, s->tile),
+                                      shared_at(l, op->inputs[3], columns, s->tile)};
+    return tg_call(&l->b, s->tile, &spec, operands, l->error);
+}
+
 /* --- Softmax: exponentials with their sums in F32, then the division by these. --- */
 
 static bool softmax_matrix(struct lower *l, uint32_t tile, const struct kernel_spec *spec,

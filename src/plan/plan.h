@@ -65,6 +65,7 @@ struct plan_options {
     uint8_t attention_strategy; /* enum plan_attention_strategy */
     uint8_t attention_products; /* enum plan_attention_products */
     uint32_t candidates; /* grids kept per product for the search; 0 = default */
+    uint32_t norm_parts; /* column parts of every layer normalisation; 0 = the cheapest */
     uint32_t passes;     /* over the rows of every product that can; 0 = as memory requires */
     uint32_t rank;       /* 0 = the best plan, 1 = with the next best last product ... */
 };

@@ -202,47 +202,6 @@ static bool build_gelu(struct build *b, const struct graph_op *op) {
     return true;
 }
 
-/* Whole rows, one or more to a tile. */
-static bool build_norm(struct build *b, const struct graph_op *op) {
-    if (op->attrs.epsilon != 1e-6f)
-        return plan_refuse(op, "epsilon other than 1e-6 has no kernel", b->error);
-    struct program_value v = {.name = arena_printf(b->p->arena, "%s.rows", op->name),
-                              .batch = 1,
-                              .inside = PROGRAM_NONE,
-                              .layout =
-                                  build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_INTERLEAVED)};
-    plan_matrix(&b->g->values[op->operands[0]].shape, &v.rows, &v.cols);
-    if (v.cols % 16)
-        return plan_refuse(op, "a width that is no multiple of 16 has no kernel", b->error);
-    const uint32_t parts = MIN(v.rows, b->p->n_tiles), stride = b->p->n_tiles / parts;
-    build_axis(&v.layout, PROGRAM_ROWS, parts, stride);
-    uint32_t inputs[3] = {build_place(b, op, op->operands[0], &v, false)};
-    /* Scale and bias on every tile: stored there unless a sequence of them would take too much. */
-    enum { DIRECT_BYTES = 16 * 1024 };
-    const bool direct = 4 * v.cols * (b->repeat == PROGRAM_NONE ? 1 : b->count) <= DIRECT_BYTES;
-    for (uint32_t i = 1; i < 3; i++) {
-        struct program_value row = {
-            .name = arena_printf(b->p->arena, "%s.%s", op->name, i == 1 ? "scale" : "bias"),
-            .batch = 1,
-            .rows = 1,
-            .cols = v.cols,
-            .inside = PROGRAM_NONE,
-            .layout = build_layout(PROGRAM_F16, PROGRAM_AMP_LEFT, PROGRAM_ANY)};
-        build_axis(&row.layout, PROGRAM_REPLICA, parts, stride);
-        inputs[i] = build_place(b, op, op->operands[i], &row, direct);
-    }
-    const struct program_op norm = {.compute = PROGRAM_KERNEL,
-                                    .kernel = PROGRAM_KERNEL_LAYER_NORM,
-                                    .operation = op->name,
-                                    .reason = "operator",
-                                    .n_inputs = 3,
-                                    .inputs = {inputs[0], inputs[1], inputs[2]},
-                                    .real = op->attrs.epsilon};
-    v.name = op->name;
-    build_hold(b, op->results[0], build_compute(b, &norm, &v));
-    return true;
-}
-
 /* Sum of a held value and an operand of the same matrix form, or of one row: an epilogue alone. */
 static bool build_add(struct build *b, const struct graph_op *op) {
     const struct graph_shape *s = &b->g->values[op->results[0]].shape;

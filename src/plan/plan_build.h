@@ -105,6 +105,8 @@ uint32_t build_turned(struct build *b, const struct graph_op *op, uint32_t from,
 /* Attention by whole rows of scores (plan_attention_rows.c). */
 bool build_attention_rows(struct build *b, const struct graph_op *op);
 bool build_attention(struct build *b, const struct graph_op *op);
+/* Layer normalisation of rows of whole panels. */
+bool build_norm(struct build *b, const struct graph_op *op);
 
 /* --- Values by element numbers (plan_view.c) --- */
 

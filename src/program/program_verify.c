@@ -314,6 +314,18 @@ static bool check_join(struct check *c, const struct program_op *op,
     return true;
 }
 
+/* Two floats a row for each column part of the input, on the same tiles. */
+static bool check_moments(struct check *c, const struct program_op *op,
+                          const struct program_value *o, const struct program_value *x) {
+    if (o->layout.format != PROGRAM_F32 || o->layout.order != PROGRAM_ROW_MAJOR ||
+        o->cols != 2 * x->layout.count[PROGRAM_COLS] || o->rows != x->rows || o->batch != x->batch ||
+        o->layout.base != x->layout.base ||
+        memcmp(o->layout.count, x->layout.count, sizeof o->layout.count) != 0 ||
+        memcmp(o->layout.stride, x->layout.stride, sizeof o->layout.stride) != 0)
+        return bad_op(c, op, "moments are two columns for each column part of the input");
+    return true;
+}
+
 static bool check_kernel(struct check *c, const struct program_op *op) {
     const struct program_value *o = &c->p->values[op->output];
     if (op->kernel == PROGRAM_KERNEL_ONES) {
@@ -339,6 +351,7 @@ static bool check_kernel(struct check *c, const struct program_op *op) {
             return bad_op(c, op, "two inputs in the layout of the output");
     if (op->kernel == PROGRAM_KERNEL_MERGE) return check_merge(c, op, o);
     if (op->kernel == PROGRAM_KERNEL_JOIN) return check_join(c, op, o);
+    if (op->kernel == PROGRAM_KERNEL_MOMENTS) return check_moments(c, op, o, x);
     if (op->kernel == PROGRAM_KERNEL_KEEP &&
         (o->layout.order != PROGRAM_AMP_BATCHED || o->layout.format != PROGRAM_F16 ||
          o->layout.count[PROGRAM_COLS] != 1 || !(op->real >= 1 && op->real <= (float)o->cols)))

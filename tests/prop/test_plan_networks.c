@@ -150,6 +150,7 @@ static void test_encoder_mlp(void) {
         o.inputs_once = roll(2);
         o.candidates = 1 + roll(24);
         o.passes = roll(3) ? 0 : 2 + roll(3);
+        o.norm_parts = roll(6);
         o.fp8 = roll(2);
         o.fp8_exponent = -5;
         /* F8: a value near a rounding border moves by one step, and norms amplify it */
