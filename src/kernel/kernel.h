@@ -20,6 +20,7 @@ enum {
     KERNEL_MAX_PARAMS = 8,
     KERNEL_MAX_OPERANDS = 6,
     KERNEL_MAX_REGISTERS = 8, /* m2..m9 */
+    KERNEL_MAX_BATCH = 255,   /* matrices of one product call */
 };
 
 enum kernel_id {
@@ -87,6 +88,8 @@ uint64_t kernel_cycles(const struct kernel_spec *spec);
 uint64_t kernel_cycles_lane(const struct kernel_spec *spec, uint32_t lane);
 /* Entry symbol of the variant that this call uses. */
 const char *kernel_symbol(const struct kernel_spec *spec);
+/* The cheapest kernel that takes A16 panels to A32 panels of F143 times 2^-exponent. */
+struct kernel_spec kernel_cast_to_panels(uint32_t rows, uint32_t columns, int32_t exponent);
 /* How many registers m2, m3, ... a call takes: operands, then scalars. spec must be valid. */
 uint32_t kernel_n_registers(const struct kernel_spec *spec);
 /* Register values m2, m3, ... for operands at these byte addresses; checks alignment, memory class,

@@ -26,7 +26,7 @@ enum {
 
 /* Entries of a body: one matrix; matrices of one column group; of several. */
 enum gemm_variant { GEMM_ONE, GEMM_NEXT, GEMM_BATCH };
-enum { GEMM_MAX_BATCH = 255, GEMM_BATCH_SHIFT = 12 };
+enum { GEMM_BATCH_SHIFT = 12 };
 
 struct gemm_shape {
     uint32_t rows, groups, columns; /* columns: groups of `width` */
@@ -82,7 +82,7 @@ static bool gemm_describe(const struct kernel_spec *spec, struct kernel_needs *r
     if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
     if (!kernel_check_param(spec, 4, 0, 1, 1, error)) return false;
     if (spec->kernel == KERNEL_GEMM_F8 && !gemm_check_f8(spec, error)) return false;
-    if (!kernel_check_param(spec, gemm_batch_param(spec), 0, GEMM_MAX_BATCH, 1, error))
+    if (!kernel_check_param(spec, gemm_batch_param(spec), 0, KERNEL_MAX_BATCH, 1, error))
         return false;
     const struct gemm_shape s = gemm_shape(spec);
     const uint64_t panel = 32 * (uint64_t)s.rows * s.batch;

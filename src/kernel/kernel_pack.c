@@ -50,7 +50,10 @@ const struct kernel_family kernel_family_PACK_RIGHT = {
 
 /* --- F8 panels (device/pack_f8.S): rows, columns, panels, scale, f152. --- */
 
-enum { PACK_F8_SETUP = 37, PACK_F8_GROUP = 9, PACK_F8_IDLE = 14, PACK_F8_ODD = 2 };
+/* Slots: set-up, of a column group beside 2 per row, idle worker, odd number of column groups; the
+ * same when the workers share the column groups, and of finding who pads. */
+enum { PACK_F8_SETUP = 37, PACK_F8_GROUP = 9, PACK_F8_IDLE = 19, PACK_F8_ODD = 2 };
+enum { PACK_F8_SHARE_SETUP = 41, PACK_F8_SHARE_IDLE = 17, PACK_F8_SHARE_ODD = 9 };
 enum { PACK_F8_ROW_STEP = 4104 }; /* bytes: 511 words behind the 16 of a vector */
 
 static bool pack_f8_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
@@ -72,16 +75,45 @@ static bool pack_f8_describe(const struct kernel_spec *spec, struct kernel_needs
     return true;
 }
 
-static uint64_t pack_f8_cycles(const struct kernel_spec *spec, uint32_t lane) {
-    const uint32_t groups = spec->p[1] / 16, odd = groups & 1;
-    uint32_t slots[TARGET_N_WORKERS];
+static uint32_t pack_f8_rows_slots(const struct kernel_spec *spec, uint32_t w) {
+    const uint32_t groups = spec->p[1] / 16, rows = kernel_block(spec->p[0], w);
+    if (rows == 0) return PACK_F8_IDLE;
+    return PACK_F8_SETUP + groups * (2 * rows + PACK_F8_GROUP) +
+           (groups & 1) * (2 * rows + PACK_F8_ODD);
+}
+
+static uint32_t pack_f8_groups_slots(const struct kernel_spec *spec, uint32_t w) {
+    const uint32_t groups = spec->p[1] / 16, share = kernel_share(groups, w), rows = spec->p[0];
+    if (share == 0) return PACK_F8_SHARE_IDLE;
+    const bool odd = groups & 1, pads = odd && groups % TARGET_N_WORKERS == w;
+    return PACK_F8_SHARE_SETUP + share * (2 * rows + PACK_F8_GROUP) +
+           (odd ? PACK_F8_SHARE_ODD : 0) + (pads ? 2 * rows + 1 : 0);
+}
+
+/* Slots of the workers with the better split; true: they share the column groups. */
+static bool pack_f8_split(const struct kernel_spec *spec, uint32_t ret_slots[TARGET_N_WORKERS]) {
+    const uint32_t groups = spec->p[1] / 16;
+    uint32_t rows_slots = 0, groups_slots = 0;
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        const uint32_t rows = kernel_block(spec->p[0], w);
-        slots[w] = rows ? PACK_F8_SETUP + groups * (2 * rows + PACK_F8_GROUP) +
-                              odd * (2 * rows + PACK_F8_ODD)
-                        : PACK_F8_IDLE;
+        rows_slots = MAX(rows_slots, pack_f8_rows_slots(spec, w));
+        groups_slots = MAX(groups_slots, pack_f8_groups_slots(spec, w));
     }
+    const bool may = !(groups & 1) || groups > TARGET_N_WORKERS; /* who pads has a group */
+    const bool share = may && groups_slots < rows_slots;
+    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++)
+        ret_slots[w] = share ? pack_f8_groups_slots(spec, w) : pack_f8_rows_slots(spec, w);
+    return share;
+}
+
+static uint64_t pack_f8_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t slots[TARGET_N_WORKERS];
+    pack_f8_split(spec, slots);
     return kernel_time_single(lane, 8, slots);
+}
+
+static const char *pack_f8_symbol(const struct kernel_spec *spec) {
+    uint32_t slots[TARGET_N_WORKERS];
+    return pack_f8_split(spec, slots) ? "pack_f8_groups" : "pack_f8";
 }
 
 static uint32_t pack_f8_scalars(const struct kernel_spec *spec, uint32_t *ret) {
@@ -94,5 +126,19 @@ static uint32_t pack_f8_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     return 6;
 }
 
-const struct kernel_family kernel_family_PACK_F8 = {
-    .describe = pack_f8_describe, .cycles = pack_f8_cycles, .scalars = pack_f8_scalars};
+const struct kernel_family kernel_family_PACK_F8 = {.describe = pack_f8_describe,
+                                                    .cycles = pack_f8_cycles,
+                                                    .scalars = pack_f8_scalars,
+                                                    .symbol = pack_f8_symbol};
+
+/* A single row is the same sequence in both panels. */
+struct kernel_spec kernel_cast_to_panels(uint32_t rows, uint32_t columns, int32_t exponent) {
+    const uint32_t e = (uint32_t)exponent;
+    const struct kernel_spec specs[] = {{KERNEL_CAST_PANELS, {rows, columns, e}},
+                                        {KERNEL_PACK_F8, {rows, columns, 1, e}},
+                                        {KERNEL_CAST_F16_F8, {columns, e}}};
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < (rows == 1 ? 3 : 2); i++)
+        if (kernel_cycles(&specs[i]) < kernel_cycles(&specs[best])) best = i;
+    return specs[best];
+}

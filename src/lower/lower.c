@@ -354,9 +354,8 @@ static bool cast_shard(struct lower *l, const struct program_op *op, uint32_t nu
     struct program_shard so, sx;
     program_shard_at(o, number, &so);
     program_shard_at(x, number, &sx);
-    const struct kernel_spec spec = {KERNEL_CAST_PANELS,
-                                     {(batched ? 1 : so.extent[0]) * so.extent[1], so.extent[2],
-                                      (uint32_t)(int32_t)o->layout.exponent}};
+    const struct kernel_spec spec = kernel_cast_to_panels(
+        (batched ? 1 : so.extent[0]) * so.extent[1], so.extent[2], o->layout.exponent);
     for (uint32_t b = 0; b < (batched ? so.extent[0] : 1); b++) {
         const uint32_t at[3] = {b, 0, 0};
         const struct tg_ref operands[] = {

@@ -143,7 +143,7 @@ static uint64_t conversion_cycles(const struct plan_gemm *m, const struct plan_c
     const uint32_t groups = c->local_inner / 32, columns = MIN(groups, c->c);
     const uint32_t rows = ceil_div_u32(c->local_rows * c->passes, MAX(c->c / columns, 1));
     const uint32_t width = 32 * ceil_div_u32(groups, columns);
-    const struct kernel_spec cast = {KERNEL_CAST_PANELS, {rows, width, 0}};
+    const struct kernel_spec cast = kernel_cast_to_panels(rows, width, 0);
     return plan_phase_cycles((uint64_t)rows * width / 2, rows * 8) + kernel_cycles(&cast);
 }
 
