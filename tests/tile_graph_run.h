@@ -158,6 +158,18 @@ static void tgr_gemm_f8(const struct kernel_spec *s, uint8_t *const *o) {
         }
 }
 
+/* The matrices of a batch follow each other in every operand. */
+static void tgr_batch(const struct kernel_spec *s, uint8_t *const *o) {
+    const bool f8 = s->kernel == KERNEL_GEMM_F8;
+    const size_t rows = s->p[0], inner = s->p[1], columns = s->p[2], bytes = f8 ? 1 : 2;
+    for (uint32_t b = 0; b < MAX(s->p[f8 ? 7 : 5], 1); b++) {
+        uint8_t *const one[3] = {o[0] + b * 2 * rows * columns, o[1] + b * bytes * rows * inner,
+                                 o[2] + b * bytes * inner * columns};
+        if (f8) tgr_gemm_f8(s, one);
+        else tgr_gemm(s, one);
+    }
+}
+
 static void tgr_panels(const struct kernel_spec *s, uint8_t *const *o) {
     const uint32_t partials = s->p[0], rows = s->p[1], columns = s->p[2], epilogue = s->p[3];
     const size_t run = (size_t)rows * columns;
@@ -268,7 +280,8 @@ static void tgr_call(const struct tgr *r, uint32_t call) {
         o[i - g->calls.first_operand[call]] = tgr_at(r, g->calls.operand[i]);
     switch (s->kernel) {
     case KERNEL_GEMM_F16:
-        tgr_gemm(s, o);
+    case KERNEL_GEMM_F8:
+        tgr_batch(s, o);
         break;
     case KERNEL_ROW_MAX:
         tgr_row_max(s, o);
@@ -278,9 +291,6 @@ static void tgr_call(const struct tgr *r, uint32_t call) {
         break;
     case KERNEL_NORMALISE_PANELS:
         tgr_normalise(s, o);
-        break;
-    case KERNEL_GEMM_F8:
-        tgr_gemm_f8(s, o);
         break;
     case KERNEL_REDUCE_PANELS:
         tgr_panels(s, o);

@@ -260,8 +260,34 @@ static struct kernel_spec product_spec(const struct product *u, const struct pro
     return spec;
 }
 
-/* One call per batch index; one call for all if the left operand is shared by them: the column
- * groups of consecutive matrices follow each other in coefficients and result. */
+/* Whether the matrices of a call follow each other in an operand: their distance is their size. */
+static bool product_is_packed(const struct program_value *v, const struct program_shard *s,
+                              uint64_t bytes) {
+    const uint32_t second[3] = {1, 0, 0};
+    return program_offset(&v->layout, s, second) == bytes;
+}
+
+/* Makes spec a batch of all matrices of the shard, if they are packed in every operand. */
+static bool product_join(const struct product *u, struct kernel_spec *spec,
+                         const struct program_shard *s, const struct program_shard *sa,
+                         const struct program_shard *sw) {
+    const uint64_t rows = spec->p[0], inner = spec->p[1], columns = spec->p[2];
+    const uint64_t width = spec->kernel == KERNEL_GEMM_F8 ? 1 : 2;
+    struct kernel_spec batch = *spec;
+    batch.p[spec->kernel == KERNEL_GEMM_F8 ? 7 : 5] = s->extent[0];
+    struct kernel_needs needs;
+    if (!product_is_packed(u->o, s, 2 * rows * columns) ||
+        !product_is_packed(u->a, sa, width * rows * inner) ||
+        !product_is_packed(u->w, sw, width * inner * columns) ||
+        !kernel_describe(&batch, &needs, NULL))
+        return false;
+    *spec = batch;
+    return true;
+}
+
+/* One call for all matrices, if they follow each other in every operand; also if the left operand
+ * is shared by them: the column groups of consecutive matrices follow each other in coefficients
+ * and result. Else one call per batch index. */
 static bool product_shard(const struct product *u, uint32_t number) {
     struct lower *l = u->l;
     const struct program_op *op = u->op;
@@ -277,8 +303,10 @@ static bool product_shard(const struct product *u, uint32_t number) {
     BUG_ON(na == PROGRAM_NONE || nw == PROGRAM_NONE);
     program_shard_at(u->a, na, &sa);
     program_shard_at(u->w, nw, &sw);
-    const uint32_t calls = shared_left ? 1 : s.extent[0], joined = shared_left ? s.extent[0] : 1;
-    const struct kernel_spec spec = product_spec(u, &sa, s.extent[1], s.extent[2] * joined);
+    uint32_t calls = shared_left ? 1 : s.extent[0];
+    const uint32_t joined = shared_left ? s.extent[0] : 1;
+    struct kernel_spec spec = product_spec(u, &sa, s.extent[1], s.extent[2] * joined);
+    if (calls > 1 && !shared && product_join(u, &spec, &s, &sa, &sw)) calls = 1;
     for (uint32_t b = 0; b < calls; b++) {
         const uint32_t at[3] = {b, 0, 0}, at_w[3] = {shared ? 0 : b, 0, 0};
         const struct tg_ref operands[] = {

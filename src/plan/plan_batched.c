@@ -34,8 +34,11 @@ static uint64_t grid_cycles(const struct batched *a, uint32_t r, uint32_t c, uin
     const uint32_t rows = ceil_div_u32(x->rows, r);
     const uint32_t inner = 16 * ceil_div_u32(groups16(x->inner), k);
     const uint32_t columns = 16 * ceil_div_u32(groups16(x->columns), c);
-    const struct kernel_spec gemm = {KERNEL_GEMM_F16, {rows, inner, columns, 0, 1}};
-    uint64_t cycles = ceil_div_u32(x->batch, a->n) * kernel_cycles(&gemm);
+    /* Matrices of their own right operands are a batch of one call. */
+    const uint32_t each = ceil_div_u32(x->batch, a->n),
+                   joined = x->shared ? 1 : MIN(each, KERNEL_MAX_BATCH);
+    const struct kernel_spec gemm = {KERNEL_GEMM_F16, {rows, inner, columns, 0, 1, joined}};
+    uint64_t cycles = ceil_div_u32(each, joined) * kernel_cycles(&gemm);
     if (c > 1 || r > 1) cycles += plan_phase_cycles((uint64_t)inner * (rows + columns) / 2, 64);
     if (k == 1) return cycles;
     const uint32_t owned = 16 * ceil_div_u32(rows * (columns / 16), owners(x, r, c, k));
@@ -223,8 +226,8 @@ static uint32_t right_operand(const struct batched *a) {
     if (stored(a, m, &v, false, &from)) return from;
     from = plain_of(a, m);
     if (m->step_row == 1) {
-        struct program_value t =
-            value(a, "right", turned, build_layout(PROGRAM_F16, PROGRAM_COEFF_T, PROGRAM_INTERLEAVED));
+        struct program_value t = value(
+            a, "right", turned, build_layout(PROGRAM_F16, PROGRAM_COEFF_T, PROGRAM_INTERLEAVED));
         build_axis(&t.layout, PROGRAM_COLS, a->k, a->r * a->c);
         build_axis(&t.layout, PROGRAM_ROWS, a->c, 1);
         build_axis(&t.layout, PROGRAM_REPLICA, a->r, a->c);
@@ -300,7 +303,8 @@ static struct build_operand operand_of(const struct build *b, const struct graph
 
 bool build_batched(struct build *b, const struct graph_op *op) {
     const struct graph_shape *y = &b->g->values[op->results[0]].shape;
-    struct build_product x = {.op = op, .name = op->name,
+    struct build_product x = {.op = op,
+                              .name = op->name,
                               .rows = y->dim[y->n_dims - 2],
                               .columns = y->dim[y->n_dims - 1],
                               .left = operand_of(b, op, 0, op->attrs.transpose_left),
