@@ -76,35 +76,42 @@
     { st64pace \res, $m4:5+=, $m1, STEP ; \amp \res, $azeros, $azeros, TAMP_F16V4_E4_P\phase }
 .endm
 
-// Bundles 0..5 and the loop over 4 (n - 3) bundles: partials read.
-.macro ACC_BODY amp
+// Four bundles from phase 2 on; init: partials zero, else read.
+.macro FOUR amp, init
+    .if \init
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    .else
+    PP \amp, $a4:5, 2, STEP
+    PP \amp, $a6:7, 3, STEP
+    PP \amp, $a4:5, 0, STEP
+    PP \amp, $a6:7, 1, STEP
+    .endif
+.endm
+// Bundles 0..5. init: the results of the previous column group leave in them, then out steps by \column.
+.macro HEAD amp, init, column
+    .if \init
+    LZ \amp, $a4:5, 0
+    LZ \amp, $a6:7, 1
+    FOUR \amp, 1
+    { add $m6, $m6, \column ; fnop }
+    { tapack $m4:5, $m8, $m6, $m6 ; fnop }
+    .else
     PP \amp, $a4:5, 0, STEP
     PP \amp, $a6:7, 1, STEP
     PP \amp, $a4:5, 2, STEP
     PP \amp, $a6:7, 3, STEP
     PP \amp, $a4:5, 0, STEP
     PP \amp, $a6:7, 1, WRAP_STORE3
-    { rpt $m0, 3 ; fnop }
-    PP \amp, $a4:5, 2, STEP
-    PP \amp, $a6:7, 3, STEP
-    PP \amp, $a4:5, 0, STEP
-    PP \amp, $a6:7, 1, STEP
+    .endif
 .endm
-// The same, partials zero; the results of the previous column group leave in bundles 0..5.
-.macro INIT_BODY amp
-    LZ \amp, $a4:5, 0
-    LZ \amp, $a6:7, 1
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    LZ \amp, $a4:5, 0
-    LZ \amp, $a6:7, 1
-    { add $m6, $m6, $m7 ; fnop }
-    { tapack $m4:5, $m8, $m6, $m6 ; fnop }
+// Bundles 0..5 and the loop over 4 (n - 3) bundles.
+.macro BODY amp, init
+    HEAD \amp, \init, $m7
     { rpt $m0, 3 ; fnop }
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    LZ \amp, $a4:5, 0
-    LZ \amp, $a6:7, 1
+    FOUR \amp, \init
 .endm
 // Bundles 4n - 4 .. 4n - 1 with partials of the next launch's first row.
 .macro NEXT_READ amp
@@ -154,6 +161,28 @@
     nop
 .endm
 
+// Bundles 4n - 6 .. of each kind of launch; \next: what follows, with zero partials.
+.macro END_IM amp
+    LZ \amp, $a4:5, 2
+    PZ \amp, $a6:7, 3, STEP
+    NEXT_READ \amp
+.endm
+.macro END_AM amp
+    PP \amp, $a4:5, 2, WRAP_LOAD1
+    PP \amp, $a6:7, 3, STEP
+    NEXT_READ \amp
+.endm
+.macro END_ACC amp, next
+    PP \amp, $a4:5, 2, STEP
+    LP \amp, $a6:7, 3
+    \next \amp
+.endm
+.macro END_INIT amp, next
+    LZ \amp, $a4:5, 2
+    LZ \amp, $a6:7, 3
+    \next \amp
+.endm
+
 // Set-up of the first launch, then the entry named in the frame.
 // Frame: 0 out, 1 left, 2 first entry, 3 R, 4 K groups
 .macro GEMM_SETUP name
@@ -190,48 +219,32 @@
     GEMM_SETUP gemm_\type\()_setup
     .align 8
 gemm_\type\()_im:
-    INIT_BODY \amp
-    LZ \amp, $a4:5, 2
-    PZ \amp, $a6:7, 3, STEP
-    NEXT_READ \amp
+    BODY \amp, 1
+    END_IM \amp
 gemm_\type\()_am:
-    ACC_BODY \amp
-    PP \amp, $a4:5, 2, WRAP_LOAD1
-    PP \amp, $a6:7, 3, STEP
-    NEXT_READ \amp
+    BODY \amp, 0
+    END_AM \amp
 gemm_\type\()_az:
-    ACC_BODY \amp
-    PP \amp, $a4:5, 2, STEP
-    LP \amp, $a6:7, 3
-    NEXT_ZERO \amp
+    BODY \amp, 0
+    END_ACC \amp, NEXT_ZERO
 gemm_\type\()_ad:
-    ACC_BODY \amp
-    PP \amp, $a4:5, 2, STEP
-    LP \amp, $a6:7, 3
-    NEXT_NONE \amp
+    BODY \amp, 0
+    END_ACC \amp, NEXT_NONE
 gemm_\type\()_iz:
-    INIT_BODY \amp
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    NEXT_ZERO \amp
+    BODY \amp, 1
+    END_INIT \amp, NEXT_ZERO
 gemm_\type\()_id:
-    INIT_BODY \amp
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    NEXT_NONE \amp
+    BODY \amp, 1
+    END_INIT \amp, NEXT_NONE
 // Only batches link these.
     KERNEL_SECTION gemm_workers_batch_\type
     .worker
 gemm_\type\()_ab:
-    ACC_BODY \amp
-    PP \amp, $a4:5, 2, STEP
-    LP \amp, $a6:7, 3
-    NEXT_MATRIX \amp
+    BODY \amp, 0
+    END_ACC \amp, NEXT_MATRIX
 gemm_\type\()_ib:
-    INIT_BODY \amp
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    NEXT_MATRIX \amp
+    BODY \amp, 1
+    END_INIT \amp, NEXT_MATRIX
 .endm
 
 GEMM_WORKERS f16, f16v4hihov4amp
@@ -254,32 +267,16 @@ GEMM_WORKERS f16s, f16v4sisoamp
     { ldst64pace $a0:1, \res, $m4:5+=, $m1, JUMP_STORE2 ; \amp \res, $a0:1, $azeros, TAMP_F16V4_E4_P\phase }
 .endm
 
-// \count rows - 3 of a segment, accumulating or not.
+// \count rows - 3 of a segment.
 .macro PACKED_ROWS amp, init, count
     { rpt \count, 3 ; fnop }
-    .if \init
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    LZ \amp, $a4:5, 0
-    LZ \amp, $a6:7, 1
-    .else
-    PP \amp, $a4:5, 2, STEP
-    PP \amp, $a6:7, 3, STEP
-    PP \amp, $a4:5, 0, STEP
-    PP \amp, $a6:7, 1, STEP
-    .endif
+    FOUR \amp, \init
 .endm
 // From the last rows of a segment to the first ones of the next.
 .macro PACKED_BOUNDARY amp, init
     .if \init
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    LZ \amp, $a4:5, 0
-    LZ \amp, $a6:7, 1
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    LZ \amp, $a4:5, 0
-    LZ \amp, $a6:7, 1
+    FOUR \amp, 1
+    FOUR \amp, 1
     LZ \amp, $a4:5, 2
     LZ \amp, $a6:7, 3
     LZ \amp, $a4:5, 0
@@ -289,35 +286,16 @@ GEMM_WORKERS f16s, f16v4sisoamp
     PP \amp, $a6:7, 3, STEP
     PP \amp, $a4:5, 0, STEP
     PP \amp, $a6:7, 1, STEP
-    PP \amp, $a4:5, 2, STEP
-    PP \amp, $a6:7, 3, STEP
-    PP \amp, $a4:5, 0, STEP
-    PP \amp, $a6:7, 1, STEP
+    FOUR \amp, 0
     PP \amp, $a4:5, 2, STEP
     PP \amp, $a6:7, 3, STEP
     PP \amp, $a4:5, 0, STEP
     PP \amp, $a6:7, 1, JUMP_STORE3
     .endif
 .endm
-// What ACC_BODY (init: INIT_BODY) is for one segment.
+// What BODY is for one segment.
 .macro PACKED_BODY amp, init, name
-    .if \init
-    LZ \amp, $a4:5, 0
-    LZ \amp, $a6:7, 1
-    LZ \amp, $a4:5, 2
-    LZ \amp, $a6:7, 3
-    LZ \amp, $a4:5, 0
-    LZ \amp, $a6:7, 1
-    { add $m6, $m6, 512 ; fnop }
-    { tapack $m4:5, $m8, $m6, $m6 ; fnop }
-    .else
-    PP \amp, $a4:5, 0, STEP
-    PP \amp, $a6:7, 1, STEP
-    PP \amp, $a4:5, 2, STEP
-    PP \amp, $a6:7, 3, STEP
-    PP \amp, $a4:5, 0, STEP
-    PP \amp, $a6:7, 1, WRAP_STORE3
-    .endif
+    HEAD \amp, \init, 512
     PACKED_ROWS \amp, \init, $m0
     { brz $m10, \name\()_end ; fnop }
     { add $m3, $m10, -2 ; fnop }
@@ -401,24 +379,16 @@ gemm_f16_packed_setup:
     .align 8
 gemm_f16_packed_im:
     PACKED_BODY f16v4hihov4amp, 1, gemm_f16_packed_im
-    LZ f16v4hihov4amp, $a4:5, 2
-    PZ f16v4hihov4amp, $a6:7, 3, STEP
-    NEXT_READ f16v4hihov4amp
+    END_IM f16v4hihov4amp
 gemm_f16_packed_am:
     PACKED_BODY f16v4hihov4amp, 0, gemm_f16_packed_am
-    PP f16v4hihov4amp, $a4:5, 2, WRAP_LOAD1
-    PP f16v4hihov4amp, $a6:7, 3, STEP
-    NEXT_READ f16v4hihov4amp
+    END_AM f16v4hihov4amp
 gemm_f16_packed_az:
     PACKED_BODY f16v4hihov4amp, 0, gemm_f16_packed_az
-    PP f16v4hihov4amp, $a4:5, 2, STEP
-    LP f16v4hihov4amp, $a6:7, 3
-    NEXT_ZERO f16v4hihov4amp
+    END_ACC f16v4hihov4amp, NEXT_ZERO
 gemm_f16_packed_ad:
     PACKED_BODY f16v4hihov4amp, 0, gemm_f16_packed_ad
-    PP f16v4hihov4amp, $a4:5, 2, STEP
-    LP f16v4hihov4amp, $a6:7, 3
-    NEXT_NONE f16v4hihov4amp
+    END_ACC f16v4hihov4amp, NEXT_NONE
 
 // Supervisor registers: m0 entry of the next launch, m1 first, m2 inner, m3 last, m9 final entry,
 // m4 inner launches - 1 of a column group, m5 of them left, m7 column groups left.

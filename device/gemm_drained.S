@@ -287,45 +287,40 @@ GEMM_DRAINED_BATCH_SUPERVISOR il8
 GEMM_DRAINED_BATCH_SUPERVISOR std8
 
 // First launch: set-up, then \mode; inner launches add to what is stored. \later: worker entry at a later
-// column group, or matrix of one.
-.macro GEMM_DRAINED_ENTRY name, type, mode, loads, later
+// column group, or matrix of one; batch: matrices of several column groups.
+.macro GEMM_DRAINED_ENTRY name, type, mode, loads, later, batch
     KERNEL_SECTION \name
     .supervisor
     KERNEL_GLOBAL \name
     GEMM_BEGIN \type
+    .if \batch
+    GEMM_BATCH
+    .endif
     setzi $m1, gemm_drained_\type\()_\mode
     setzi $m0, gemm_drained_\type\()_setup
     GEMM_FRAME
+    .if \batch
+    GEMM_BATCH_COLUMNS
+    .endif
     st32 $m1, $m11, $m15, 2
     setzi $m1, gemm_drained_\type\()_\mode\()_\later
     setzi $m2, gemm_drained_\type\()_acc
-    add $m6, $m6, -1
-    add $m7, $m7, -1
-    bri gemm_drained_loop_\loads
-.endm
-.macro GEMM_DRAINED_BATCH_ENTRY name, type, mode, loads
-    KERNEL_SECTION \name
-    .supervisor
-    KERNEL_GLOBAL \name
-    GEMM_BEGIN \type
-    GEMM_BATCH
-    setzi $m1, gemm_drained_\type\()_\mode
-    setzi $m0, gemm_drained_\type\()_setup
-    GEMM_FRAME
-    GEMM_BATCH_COLUMNS
-    st32 $m1, $m11, $m15, 2
-    setzi $m1, gemm_drained_\type\()_\mode\()_column
-    setzi $m2, gemm_drained_\type\()_acc
+    .if \batch
     setzi $m9, gemm_drained_\type\()_\mode\()_next
-    add $m6, $m6, -1
     add $m8, $m8, -1
+    .endif
+    add $m6, $m6, -1
     add $m7, $m7, -1
+    .if \batch
     bri gemm_drained_batch_loop_\loads
+    .else
+    bri gemm_drained_loop_\loads
+    .endif
 .endm
 .macro GEMM_DRAINED_MODE type, mode, mem, loads
-    GEMM_DRAINED_ENTRY gemm_drained_\type\()_\mode\()_\mem, \type, \mode, \loads, column
-    GEMM_DRAINED_ENTRY gemm_drained_\type\()_\mode\()_next_\mem, \type, \mode, \loads, next
-    GEMM_DRAINED_BATCH_ENTRY gemm_drained_\type\()_\mode\()_batch_\mem, \type, \mode, \loads
+    GEMM_DRAINED_ENTRY gemm_drained_\type\()_\mode\()_\mem, \type, \mode, \loads, column, 0
+    GEMM_DRAINED_ENTRY gemm_drained_\type\()_\mode\()_next_\mem, \type, \mode, \loads, next, 0
+    GEMM_DRAINED_ENTRY gemm_drained_\type\()_\mode\()_batch_\mem, \type, \mode, \loads, column, 1
 .endm
 .macro GEMM_DRAINED_ENTRIES type, suffix
     GEMM_DRAINED_MODE \type, init, il, il\suffix
