@@ -23,14 +23,26 @@ uint32_t graph_op_attrs(uint32_t kind) {
 }
 
 struct rule {
+    const struct graph *g;
     const struct graph_request *r;
+    uint32_t n_in;
     const struct graph_shape *in[8];
     struct graph_shape *out;
     GError **error;
 };
 
+/* "; operands %a [3, 4], %b [4]" behind the rule. */
 static bool refuse(struct rule *u, const char *text) {
-    diag_set(u->error, GRAPH_SHAPE, u->r->name, graph_op_text(u->r->kind), text);
+    GString *s = g_string_new(text);
+    for (uint32_t i = 0; i < u->n_in; i++) {
+        g_string_append_printf(s, "%s %%%s [", i ? "," : u->n_in > 1 ? "; operands" : "; operand",
+                               u->g->values[u->r->operands[i]].name);
+        for (uint32_t k = 0; k < u->in[i]->n_dims; k++)
+            g_string_append_printf(s, "%s%u", k ? ", " : "", u->in[i]->dim[k]);
+        g_string_append_c(s, ']');
+    }
+    diag_set(u->error, GRAPH_SHAPE, u->r->name, graph_op_text(u->r->kind), s->str);
+    g_string_free(s, TRUE);
     return false;
 }
 
@@ -194,7 +206,7 @@ static bool apply(struct rule *u) {
 bool graph_infer_shape(const struct graph *g, const struct graph_request *r,
                        struct graph_shape *ret, GError **error) {
     struct graph_shape out = {0};
-    struct rule u = {.r = r, .out = &out, .error = error};
+    struct rule u = {.g = g, .r = r, .out = &out, .error = error};
     if (r->kind >= GRAPH_N_OPS || r->kind == GRAPH_REPEAT)
         return refuse(&u, "is not a plain operation");
     if (r->n_operands < OPS[r->kind].min || r->n_operands > OPS[r->kind].max)
@@ -205,6 +217,7 @@ bool graph_infer_shape(const struct graph *g, const struct graph_request *r,
             return false;
         }
         u.in[i] = &g->values[r->operands[i]].shape;
+        u.n_in = i + 1;
     }
     if (!apply(&u)) return false;
     if (out.n_dims > GRAPH_MAX_DIMS) return refuse(&u, "the result has too many axes");

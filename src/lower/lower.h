@@ -6,7 +6,8 @@
  * Copies: every destination shard is walked in storage order; runs that are contiguous in source
  *       and destination storage become one transfer with all replicas as recipients; a run whose
  *       only recipient owns its source becomes a 64-bit copy; runs above the longest message are
- *       cut. Consecutive copies without a dependency share one phase.
+ *       cut. Runs of halves that are not whole words arrive with the words around them and are moved
+ *       to their places by calls behind the phase. Consecutive copies without a dependency share one phase.
  * Padding: columns beyond a product's width are zero because the coefficients' padding is zero (the
  *       host writes it); storage that no transfer writes and a kernel reads is filled with zeros.
  * Ownership: the tile graph owns its arena; free with tile_graph_free. Errors: GError 850..899 by

@@ -15,6 +15,7 @@ struct batched {
     struct build *b;
     const struct build_product *x;
     uint32_t n, r, c, k;
+    bool left_moves, right_moves; /* computed: not where the grid reads them */
     struct plan_infeasible misfit; /* of the grid that misses by the least */
 };
 
@@ -39,7 +40,8 @@ static uint64_t grid_cycles(const struct batched *a, uint32_t r, uint32_t c, uin
                    joined = x->shared ? 1 : MIN(each, KERNEL_MAX_BATCH);
     const struct kernel_spec gemm = {KERNEL_GEMM_F16, {rows, inner, columns, 0, 1, joined}};
     uint64_t cycles = ceil_div_u32(each, joined) * kernel_cycles(&gemm);
-    if (c > 1 || r > 1) cycles += plan_phase_cycles((uint64_t)inner * (rows + columns) / 2, 64);
+    const uint64_t read = (a->left_moves ? rows : 0) + (a->right_moves ? columns : 0);
+    cycles += plan_phase_cycles(inner * read / 2, 64);
     if (k == 1) return cycles;
     const uint32_t owned = 16 * ceil_div_u32(rows * (columns / 16), owners(x, r, c, k));
     const struct kernel_spec reduce = {KERNEL_REDUCE_F16, {k, owned}};
@@ -105,7 +107,7 @@ static bool choose_grid(struct batched *a) {
     if (best == UINT64_MAX) return false;
     const uint64_t half = ceil_div_u32(ceil_div_u32(a->b->p->n_tiles, 2), a->n);
     const uint64_t many = cheapest_grid(a, each, MIN(MIN(each, useful), half), wide);
-    const uint32_t *grid = many != UINT64_MAX && many * 10 <= best * 11 ? wide : any;
+    const uint32_t *grid = many != UINT64_MAX && many * 50 <= best * 51 ? wide : any;
     a->r = grid[0];
     a->c = grid[1];
     a->k = grid[2];
@@ -242,8 +244,15 @@ static uint32_t right_operand(const struct batched *a) {
 
 /* --- The product --- */
 
+static bool is_computed(const struct build *b, const struct build_operand *m) {
+    return m->graph_value == GRAPH_NONE || !build_is_source(b, m->graph_value);
+}
+
 uint32_t build_product(struct build *b, const struct build_product *x) {
-    struct batched a = {.b = b, .x = x};
+    struct batched a = {.b = b,
+                        .x = x,
+                        .left_moves = is_computed(b, &x->left),
+                        .right_moves = is_computed(b, &x->right)};
     if (!choose_grid(&a)) {
         b->misfit = a.misfit;
         return PROGRAM_NONE;

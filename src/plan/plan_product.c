@@ -314,10 +314,11 @@ static void enumerate(struct price *p) {
             (uint64_t)f->rows * f->columns * f->inner <= p->o->n_tiles)
             consider(p, f->rows, f->columns, f->inner);
     } else {
-        /* A grid that uses less than a third of the tiles is never best unless the work is that
-         * small; the largest possible use is what then counts. */
+        /* A grid that uses less than a third of the tiles is never best unless the work is so small
+         * that spreading it costs more than it saves. */
         const uint64_t possible = (uint64_t)m->rows * columns * inner;
-        const uint64_t least = p->any_use ? 1 : MIN(possible, p->o->n_tiles) / 3;
+        const bool small = possible < 4 * (uint64_t)p->o->n_tiles;
+        const uint64_t least = p->any_use || small ? 1 : p->o->n_tiles / 3;
         for (uint32_t r = 1; r <= MIN(m->rows, p->o->n_tiles); r++) {
             if (!smallest(m->rows, r)) continue;
             for (uint32_t c = 1; c <= MIN(columns, p->o->n_tiles / r); c++) {

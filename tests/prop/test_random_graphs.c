@@ -78,10 +78,53 @@ static void test_found(void) {
     }
 }
 
+/* More tiles are never slower than fewer. */
+static uint64_t cycles_on(const struct graph *g, uint32_t tiles) {
+    GError *error = NULL;
+    struct plan_options o;
+    struct plan_result plan = {0};
+    struct package *p = NULL;
+    plan_options_defaults(&o);
+    o.n_tiles = tiles;
+    g_assert_cmpint(plan_graph(g, &o, &plan, &error), ==, PLAN_OK);
+    if (!rgr_compile(plan.program, &p)) g_error("%s", rgr_why->str);
+    const uint64_t cycles = p->meta.cycles_predicted;
+    package_free(p);
+    program_free(plan.program);
+    return cycles;
+}
+
+static void test_tiles(void) {
+    static const uint32_t TILES[] = {1, 7, 64, 256, 1472};
+    static const char *const GRAPHS[] = {
+        "graph dot\n%a = input [1, 4096]\n%b = input [4096, 1]\n%y = gemm %a, %b\noutput %y\n",
+        "graph row\n%a = input [1, 1024]\n%b = parameter [1024, 48]\n%y = gemm %a, %b\noutput %y\n",
+        "graph left\n%a = input [64, 13]\n%b = input [64, 17]\n"
+        "%y = gemm %a, %b transpose_left\noutput %y\n",
+        "graph small\n%a = input [7, 64]\n%b = parameter [64, 64]\n%y = gemm %a, %b\noutput %y\n",
+    };
+    if (rgr_why == NULL) rgr_why = g_string_new(NULL);
+    for (uint32_t i = 0; i < ARRAY_LEN(GRAPHS); i++) {
+        GError *error = NULL;
+        struct graph *g = graph_parse(GRAPHS[i], "case", &error);
+        g_assert_no_error(error);
+        uint64_t best = UINT64_MAX;
+        for (uint32_t k = 0; k < ARRAY_LEN(TILES); k++) {
+            const uint64_t cycles = cycles_on(g, TILES[k]);
+            g_test_message("%s on %u tiles: %" G_GUINT64_FORMAT " cycles", g->name, TILES[k], cycles);
+            /* phases differ by a few cycles with the places of their tiles */
+            if (best != UINT64_MAX) g_assert_cmpuint(cycles, <=, best + best / 50);
+            best = MIN(best, cycles);
+        }
+        graph_free(g);
+    }
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/graph/shrink", test_shrink);
     g_test_add_func("/graph/found", test_found);
+    g_test_add_func("/graph/tiles", test_tiles);
     g_test_add_func("/graph/random", test_random);
     return g_test_run();
 }
