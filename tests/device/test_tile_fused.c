@@ -286,6 +286,58 @@ static void test_store_ahead(void) {
     g_assert_cmpuint(done, >, 60);
 }
 
+/* Loads of weights by the supervisor, at once or one by one: cut by a limit, with a word that was
+ * never written, off the end of SRAM, misaligned, next to the code, with an index that does not
+ * exist. */
+static void loads_run(uint32_t variant, uint32_t address, uint64_t limit, bool plain,
+                      struct build *ret) {
+    build_init(ret, (struct tile_config){.plain = plain, .permissive = variant == 5});
+    struct build b = *ret;
+    b.tile.config = &b.config;
+    I(SETZI_M, 0, (int)address);
+    I(PUT, ISA_CSR_CCCSLOAD, 0);
+    for (int k = 0; k < 24; k++) {
+        if (variant == 1 && k == 9) I(LD64PUTCS, 5);
+        I(LD128PUTCS, variant == 2 && k == 11 ? 63 : 2 * k);
+        if (k % 8 == 7) I(LD64PUTCS, 2 * k), I(LD64PUTCS, 2 * k + 1);
+    }
+    I(SETZI_M, 0, 0);
+    I(BR, 0);
+    *ret = b;
+    ret->tile.config = &ret->config;
+    for (uint32_t i = 0; i < 0x400 && address + i + 4 <= TARGET_SRAM_END; i += 4)
+        put32(ret, (address & ~3u) + i, 0x3c003800 + i);
+    if (variant == 3) sram_mark_unwritten(ret->sram, 0, address + 200, 4);
+    tile_start(&ret->tile, CODE, 0);
+    if (tile_run(&ret->tile, limit) == TILE_STOP_LIMIT) tile_run(&ret->tile, 100000);
+}
+
+static void test_loads(void) {
+    static const uint32_t AT[] = {0x90000, 0x90008, TARGET_SRAM_END - 256,
+                                  0x60000, 0x90010, CODE + 0x400};
+    uint32_t faults = 0;
+    for (uint32_t r = 0; r < 120; r++) {
+        const uint32_t variant = draw(6), address = draw(2) ? AT[0] : AT[draw(ARRAY_LEN(AT))];
+        const uint64_t limit = draw(2) ? UINT32_MAX : draw(80);
+        struct build x, y;
+        loads_run(variant, address, limit, true, &x);
+        loads_run(variant, address, limit, false, &y);
+        const struct tile *a = &x.tile, *b = &y.tile;
+        g_assert_cmpint(a->stop.reason, ==, b->stop.reason);
+        g_assert_cmpuint(a->stop.cycle, ==, b->stop.cycle);
+        g_assert_cmpmem(&a->fault, sizeof a->fault, &b->fault, sizeof b->fault);
+        g_assert_cmpmem(a->weights, sizeof a->weights, b->weights, sizeof b->weights);
+        g_assert_cmpuint(a->weights_defined, ==, b->weights_defined);
+        g_assert_cmpmem(&a->s, sizeof a->s, &b->s, sizeof b->s);
+        g_assert_cmpmem(&a->counters, sizeof a->counters, &b->counters, sizeof b->counters);
+        faults += a->stop.reason == TILE_STOP_FAULT;
+        build_free(&x);
+        build_free(&y);
+    }
+    g_assert_cmpuint(faults, >, 20);
+    g_assert_cmpuint(faults, <, 100);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tile/fused/ordinary", test_ordinary);
@@ -294,5 +346,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/fused/limit", test_limit);
     g_test_add_func("/tile/fused/faults", test_faults);
     g_test_add_func("/tile/fused/store_ahead", test_store_ahead);
+    g_test_add_func("/tile/fused/loads", test_loads);
     return g_test_run();
 }
