@@ -3,6 +3,7 @@
  * AACC[2k] of set 0 is acc.even[k], AACC[2k + 1] acc.odd[k]; the shifts by four accumulators of gina
  * are shifts by two places here. Sums of products have one rounding of the exact value (isa C.4). */
 #include "tile/tile_exec.h"
+#include "tile/tile_vec.h"
 
 #include <math.h>
 
@@ -69,7 +70,10 @@ static inline void f32_acc(struct tile_exec *e, uint32_t s, enum change c) {
 }
 EXEC(F16V4ACC) { f16_acc(e, i->s0, 4, VALUE); }
 EXEC(F16V4ABSACC) { f16_acc(e, i->s0, 4, ABSOLUTE); }
-EXEC(F16V8ACC) { f16_acc(e, i->s0, 8, VALUE); }
+EXEC(F16V8ACC) {
+    const bool quick = e->fast && (e->w->acc_defined & 0xff) == 0xff;
+    if (!quick || !tile_vec_f16_acc(e->w->acc.even, &e->a[i->s0])) f16_acc(e, i->s0, 8, VALUE);
+}
 EXEC(F16V8ABSACC) { f16_acc(e, i->s0, 8, ABSOLUTE); }
 EXEC(F16V8SQACC) { f16_acc(e, i->s0, 8, SQUARE); }
 EXEC(F32V4ACC) { f32_acc(e, i->s0, VALUE); }
@@ -119,6 +123,14 @@ EXEC(F32V2AXPY) {
 
 /* n accumulator values as F16 lanes, rounded once; stale NaN raises INV (kernels 8.9 item 14). */
 static void round_out(struct tile_exec *e, const float *v, uint32_t n) {
+    uint32_t bits[4] = {0};
+    uint64_t quick;
+    memcpy(bits, v, n * sizeof *v);
+    if (e->fast && tile_vec_f16_from_f32(bits, &quick)) {
+        e->r[0] = (uint32_t)quick;
+        e->r[1] = (uint32_t)(quick >> 32);
+        return;
+    }
     const uint64_t random = tile_random_bits(e);
     uint32_t flags = 0;
     uint64_t result = 0;

@@ -183,8 +183,9 @@ static uint64_t to_f8(struct tile_exec *e, uint32_t s, uint32_t n) {
     const uint64_t random = tile_random_bits(e);
     uint32_t flags = 0;
     uint64_t result = 0;
+    const double factor = ldexp(1, f8_scale(e));
     for (uint32_t k = 0; k < n; k++) {
-        const double v = ldexp(f16v(e->a[s + k / 2], k % 2), f8_scale(e));
+        const double v = f16v(e->a[s + k / 2], k % 2) * factor;
         const uint8_t q = num_f8_from_f64(v, f8_format(e), tile_control(e->w),
                                           (uint32_t)(random >> 8 * k & 0xff) << 8, &flags);
         result |= (uint64_t)q << 8 * k;

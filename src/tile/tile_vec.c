@@ -52,6 +52,19 @@ VEC bool tile_vec_f16_absadd(uint64_t x, uint64_t y, uint64_t *ret) {
 VEC bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret) {
     return narrow(_mm_loadu_ps((const float *)(const void *)v), ret);
 }
+VEC bool tile_vec_f16_acc(float acc[8], const uint32_t h[4]) {
+    const __m256 x = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)h));
+    const __m256 sum = _mm256_add_ps(_mm256_loadu_ps(acc), x);
+    const __m256i magnitude = _mm256_slli_epi32(_mm256_castps_si256(sum), 1);
+    const __m256i exponent = _mm256_srli_epi32(magnitude, 24);
+    const __m256i whole = _mm256_cmpeq_epi32(exponent, _mm256_set1_epi32(255));
+    const __m256i small = _mm256_andnot_si256(_mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256()),
+                                              _mm256_cmpeq_epi32(exponent, _mm256_setzero_si256()));
+    const __m256i special = _mm256_or_si256(whole, small);
+    if (!_mm256_testz_si256(special, special)) return false;
+    _mm256_storeu_ps(acc, sum);
+    return true;
+}
 /* Four units at a time: their words become rows of inputs, and are transposed. */
 VEC static inline void weights4(const uint64_t *words, double (*ret)[16]) {
     __m256d r[4];
@@ -182,6 +195,7 @@ bool tile_vec_f16_mul(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (
 bool tile_vec_f16_absadd(uint64_t x, uint64_t y, uint64_t *ret) { return (void)x, (void)y, (void)ret, false; }
 bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret) { return (void)v, (void)ret, false; }
 void tile_vec_f16_to_f32(uint64_t h, float ret[4]) { (void)h, (void)ret; }
+bool tile_vec_f16_acc(float acc[8], const uint32_t h[4]) { return (void)acc, (void)h, false; }
 bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, struct tile_weights *w) { return (void)words, (void)scale, (void)w, false; }
 bool tile_vec_weights(const uint64_t words[64], double (*ret)[4][16]) { return (void)words, (void)ret, false; }
 

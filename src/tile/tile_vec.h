@@ -17,6 +17,9 @@ bool tile_vec_f16_mul(uint64_t x, uint64_t y, uint64_t *ret);
 bool tile_vec_f16_absadd(uint64_t x, uint64_t y, uint64_t *ret);
 /* Four F32 values (bits) to F16. */
 bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret);
+/* acc + the eight halves at h, an F32 addition each; false, with nothing changed, when a sum is NaN,
+ * infinite or denormal. */
+bool tile_vec_f16_acc(float acc[8], const uint32_t h[4]);
 /* Four F16 to F32, exact; NaN keep their payload, so callers look for them first. */
 void tile_vec_f16_to_f32(uint64_t h, float ret[4]);
 

@@ -208,7 +208,7 @@ static struct trial ordinary(enum shape shape, bool f8, uint32_t formats) {
 /* Nothing out of the ordinary: all slots are fused. */
 static void test_ordinary(void) {
     enum tile_stop_reason end;
-    for (uint32_t r = 0; r < 20; r++)
+    for (uint32_t r = 0; r < 6; r++)
         for (enum shape s = 0; s < N_SHAPES; s++)
             for (uint32_t type = 0; type < 5; type++) {
                 const struct trial c = ordinary(s, type != 0, type & 3);
