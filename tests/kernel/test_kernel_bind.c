@@ -94,6 +94,22 @@ static void test_lanes(void) {
                         6);
 }
 
+/* The chosen cast is valid and never dearer than the one without conditions. */
+static void test_cast_choice(void) {
+    static const uint32_t ROWS[] = {1, 3, 19, 92}, COLUMNS[] = {32, 96, 736};
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++)
+        for (size_t k = 0; k < ARRAY_LEN(COLUMNS); k++) {
+            const struct kernel_spec best = kernel_cast_to_panels(ROWS[i], COLUMNS[k], -4);
+            const struct kernel_spec plain = {KERNEL_CAST_PANELS, {ROWS[i], COLUMNS[k], -4u}};
+            struct kernel_needs a, b;
+            g_assert_true(kernel_describe(&best, &a, NULL));
+            g_assert_true(kernel_describe(&plain, &b, NULL));
+            g_assert_cmpuint(a.cycles, <=, b.cycles);
+            for (uint32_t o = 0; o < 2; o++)
+                g_assert_cmpuint(a.operand[o].bytes, ==, b.operand[o].bytes);
+        }
+}
+
 /* Objects, and so packages, must not depend on where the tree lies. */
 static void test_no_paths(void) {
     const char *source = g_getenv("IPU_SOURCE");
@@ -112,7 +128,8 @@ static uint32_t code_bytes(const struct kernel_spec *specs, size_t n) {
     size_t n_objects;
     const struct kernel_object *kernels = kernel_objects(&n_objects);
     for (size_t i = 0; i < n_objects; i++)
-        g_ptr_array_add(objects, isa_object_read(kernels[i].bytes, kernels[i].size, kernels[i].name, NULL));
+        g_ptr_array_add(objects,
+                        isa_object_read(kernels[i].bytes, kernels[i].size, kernels[i].name, NULL));
     const char *roots[64];
     g_assert_cmpuint(n, <=, G_N_ELEMENTS(roots));
     for (size_t i = 0; i < n; i++) {
@@ -132,8 +149,8 @@ static uint32_t code_bytes(const struct kernel_spec *specs, size_t n) {
     return bytes;
 }
 
-/* What 27 layers of an encoder and its head may call, F16 and F8 products, streamed and materialised
- * attention, together: at most 24 KiB. */
+/* What 27 layers of an encoder and its head may call, F16 and F8 products, streamed and
+ * materialised attention, together: at most 24 KiB. */
 static void test_code_fits(void) {
     const struct kernel_spec specs[] = {
         {KERNEL_GEMM_F8, {244, 128, 64, 0, 1}},
@@ -174,6 +191,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/kernel/bind/addresses", test_addresses);
     g_test_add_func("/kernel/bind/accepts", test_accepts);
     g_test_add_func("/kernel/cycles/lanes", test_lanes);
+    g_test_add_func("/kernel/cast-choice", test_cast_choice);
     g_test_add_func("/kernel/no-paths", test_no_paths);
     g_test_add_func("/kernel/code-fits", test_code_fits);
     return g_test_run();
