@@ -1,16 +1,17 @@
-// add_norm_f16: sum = left + right and its layer normalisation, out = (sum - mean) / sqrt(var + 1e-6) * gamma +
-// beta, over whole rows (a residual and the normalisation behind it).
+// add_norm_f16: sum = left + right and its layer normalisation, out = (sum - mean) / sqrt(var +
+// 1e-6) * gamma + beta, over whole rows (a residual and the normalisation behind it).
 //
 // Entries    add_norm_f16: every worker takes whole rows w, w + 6, ... in one launch
 //            add_norm_f16_split: six workers share every row, two launches per row (few rows)
-// Arguments  m2 = out, m3 = sum, m4 = left, m5 = right, m6 = gamma, m7 = beta, m8 = R, m9 = G | panels << 12
-//            (panels 1: A16 panels, 0: row-major)
-// Shapes     R >= 1, G >= 1 panels of 16 columns (split: G >= 6); left, right, sum in the interleaved region,
-//            16-byte aligned (128-bit loads); out, gamma, beta 8-byte aligned, anywhere; sum may be left or
-//            right
+// Arguments  m2 = out, m3 = sum, m4 = left, m5 = right, m6 = gamma, m7 = beta, m8 = R, m9 = G |
+//            panels << 12 (panels 1: A16 panels, 0: row-major)
+// Shapes     R >= 1, G >= 1 panels of 16 columns (split: G >= 6); left, right, sum in the
+//            interleaved region, 16-byte aligned (128-bit loads); out, gamma, beta 8-byte aligned,
+//            anywhere; sum may be left or right
 // Scratch    16 bytes at the worker base; split: 96 bytes in the supervisor's frame
 // Access tail none. Contexts: all six workers
-// Slots      44 G a row and a constant: 10 G addition, store and sum (norm.inc NORM_ADD), 6 G squares, 28 G apply
+// Slots      44 G a row and a constant: 10 G addition, store and sum (norm.inc NORM_ADD), 6 G
+//            squares, 28 G apply
 // Numerics   the sum rounds to half; then as norm_f16 of it
 #include "kernel.inc"
 #include "norm.inc"
@@ -90,8 +91,8 @@ add_norm_f16_row:
 add_norm_f16_exit:
     exitz $m15
 
-// Split: the supervisor walks over the rows. Frame: 0..7 as above (0 to 3 advance), 8..31 six times (mean, sum of
-// squared deviations, columns, -).
+// Split: the supervisor walks over the rows. Frame: 0..7 as above (0 to 3 advance), 8..31 six times
+// (mean, sum of squared deviations, columns, -).
     KERNEL_SECTION add_norm_f16_split
     .supervisor
     KERNEL_GLOBAL add_norm_f16_split

@@ -3,8 +3,8 @@
 // Entries    bias_gelu_f16: width a multiple of 4; bias_gelu_f16_words: the same, 4-byte alignment;
 //            bias_gelu_f16_pairs: width even; each with _erf behind it for the erf form
 // Arguments  m2 = out, m3 = in, m4 = bias, m5 = quads (pairs) of a row, m6 = R
-// Alignment  8 bytes (words, pairs: 4) each, any region; out is not in. Access tail: none (loads ahead are held at
-//            the worker's last quad). Contexts: all six workers
+// Alignment  8 bytes (words, pairs: 4) each, any region; out is not in. Access tail: none (loads
+//            ahead are held at the worker's last quad). Contexts: all six workers
 // Split      quads (pairs) of a row round robin: w, w + 6, ...; all workers visit every row
 // Slots      10 per quad, 21 per row more:
 //              min offset x   ; square of the clamped sum
@@ -41,8 +41,8 @@
 .macro BIAS_GELU_QUADS p, tas_lo, tas_hi
 KERNEL_ENTRY \p, \p\()_worker, 5
 
-// m0 first offset, m1 bytes of a row, m2 bias, m4 quads - 1, m5 out, m6 in of the row, m7 offset of x and
-// bias, m8 offset of the sum, m9 offset of the result, m10 last offset, m11 rows left - 1
+// m0 first offset, m1 bytes of a row, m2 bias, m4 quads - 1, m5 out, m6 in of the row, m7 offset of
+// x and bias, m8 offset of the sum, m9 offset of the result, m10 last offset, m11 rows left - 1
 // a0:1 x and sum, a2:3 value, a4:5 clamped / sum / bias, a6 bounds
 \p\()_worker:
     BIAS_GELU_SETUP \p\()_exit, \tas_lo, \tas_hi

@@ -8,14 +8,15 @@
 //            cast_f16_f32: exact; m4 = n / 4
 //            cast_f32_f8: in to half (as cast_f32_f16), then out = round(half * 2^-scale); m4 = n / 8,
 //            m5 = (-scale) & 63, m6 = format (3 F143, 0 F152)
-//            cast_f8_f8: out = round(in * 2^-scale), one rounding (halves hold every F8 value); m4, m5 as
-//            before, m6 = format of in, m7 = format of out
+//            cast_f8_f8: out = round(in * 2^-scale), one rounding (halves hold every F8 value); m4,
+//            m5 as before, m6 = format of in, m7 = format of out
 // Arguments  m2 = out, m3 = in, then as above
 // Shapes     n a multiple of 8 (F8) or 4; 8-byte aligned, any region; no overlap. Access tail: none
 // Split      vectors round robin: w, w + 6, ...   Contexts: all six workers
-// Slots      f8_f16 4 per 8 (ld64, two st64), f8_f32 12 per 8 (ld64, four st64), f32_f16 4 per 4 (two ld64, st64), f16_f32 4 per 4
-//            (ld64, two st64), f32_f8 7 per 8 (four ld64, of which one beside a conversion, st64), f8_f8 9
-//            per 8 (formats and scales are set for either conversion, so it is a branch and not a repeat)
+// Slots      f8_f16 4 per 8 (ld64, two st64), f8_f32 12 per 8 (ld64, four st64), f32_f16 4 per 4
+//            (two ld64, st64), f16_f32 4 per 4 (ld64, two st64), f32_f8 7 per 8 (four ld64, of which
+//            one beside a conversion, st64), f8_f8 9 per 8 (formats and scales are set for either
+//            conversion, so it is a branch and not a repeat)
 #include "kernel.inc"
 
 // m0 offset in, m1 offset out, m2 out, m3 in, m4 vectors of this worker

@@ -6,8 +6,8 @@
 // Shapes     width a multiple of 8; output rows of width rounded up to 32, the rest zero
 // Alignment  8 bytes each, any region. Scratch 20 bytes at the worker base. Access tail: none
 // Split      vectors of a row round robin: w, w + 6, ...; all workers visit every row
-// Slots      25 per vector of 8 halves (bias: 27), 13 per row: two quads side by side, their unclamped values wait
-//            in the scratch
+// Slots      25 per vector of 8 halves (bias: 27), 13 per row: two quads side by side, their
+//            unclamped values wait in the scratch
 // Numerics   as gelu_f16 / bias_gelu_f16; the conversion rounds to nearest even, saturating.
 #include "kernel.inc"
 #include "gelu.inc"

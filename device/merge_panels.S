@@ -1,25 +1,28 @@
 // merge_panels: adds a block of keys to the running result of streaming attention.
 //
-// Purpose    A block gives values v (A16 panels of halves, exponentials times V), a scaled row maximum m' and a
-//            row sum s'. The state of a row is {m, s, 0, 0} and C values, all F32:
+// Purpose    A block gives values v (A16 panels of halves, exponentials times V), a scaled row
+//            maximum m' and a row sum s'. The state of a row is {m, s, 0, 0} and C values, all F32:
 //              M = max(m, m'), a = exp(m - M), b = exp(m' - M)
 //              state = {M, a s + b s', a old + b v}; the last block gives (a old + b v) / (a s + b s')
-// Entries    merge_panels_first, _next, _last: statistics of softmax_f16, F32 [2][R] (scaled maximum, sum)
-//            merge_panels_max_first, _max_next, _max_last: maxima of row_max (R words with the half in both
-//            halves), scaled here; the sum is one of the columns of v (a column of ones in V)
-// Arguments  first, next: m2 = state, m3 = values, m4 = statistics, m5 = R, m6 = G, max: m7 = scale (half bits)
+// Entries    merge_panels_first, _next, _last: statistics of softmax_f16, F32 [2][R] (scaled
+//            maximum, sum); merge_panels_max_first, _max_next, _max_last: maxima of row_max (R words
+//            with the half in both halves), scaled here; the sum is one of the columns of v (a
+//            column of ones in V)
+// Arguments  first, next: m2 = state, m3 = values, m4 = statistics, m5 = R, m6 = G, max: m7 = scale
+//            (half bits)
 //            last: m2 = out, m3 = state, m4 = values, m5 = statistics, m6 = R, m7 = G, max: m8 = scale,
 //            m9 = column of the sum
 // Shapes     R >= 1; G panels of 16 columns; state [R][4 + 16 G] of floats; out as v
-// Alignment  8 bytes each (statistics 4, values of next and last 4), any region; out is none of the inputs. Access tail: none
+// Alignment  8 bytes each (statistics 4, values of next and last 4), any region; out is none of the
+//            inputs. Access tail: none
 // Scratch    32 bytes at the worker base. Contexts: all six workers
 // Split      rows w, w + 6, ...
 // Slots      first: 12 per panel. next: 24 per panel, 3 per pair:
 //              ld32 v          ; axpy of the pair before, returns the result before that
 //              ld64 old        ; v to F32
 //              st64 result     ; times a
-//            (the first two stores hit the row's own header, which is written last). last: 29 per panel, 7
-//            per quad:
+//            (the first two stores hit the row's own header, which is written last). last: 29 per
+//            panel, 7 per quad:
 //              ld32 v          ; axpy of the pair before
 //              ld64 old        ; v to F32
 //              -               ; times a
@@ -28,17 +31,18 @@
 //              ld32 a          ; v to F32
 //              st64 quad before; times a
 //            (the first store goes to the scratch).
-// Numerics   F32 throughout; exponentials of differences <= 0, so a, b <= 1; one rounding to half at the end.
-//            The last block multiplies a and b by 1 / sum. Finite data; a sum of zero divides by zero.
+// Numerics   F32 throughout; exponentials of differences <= 0, so a, b <= 1; one rounding to half at
+//            the end. The last block multiplies a and b by 1 / sum. Finite data; a sum of zero
+//            divides by zero.
 #include "kernel.inc"
 
 #define SCRATCH(n) $mworker_base, $m15, n
 
-// m0 rows left - 1, m1 values, m2 state, m3 statistics of the row, m4 G, m5 words (first: quads) of v from a
-// panel's last to the next panel, m6 step of the state (last: of out, varying), m7 v, m8 old, m9 store, m10 bytes to the
-// sums (last: panels left), m11 -
-// scratch: 0, 4 new maximum and sum; last: 0 a, 8 and 12 byte offsets of the sum in v and in old, 16 state
-// step, 20 out of the row, 24 the store of no quad
+// m0 rows left - 1, m1 values, m2 state, m3 statistics of the row, m4 G, m5 words (first: quads) of
+// v from a panel's last to the next panel, m6 step of the state (last: of out, varying), m7 v, m8
+// old, m9 store, m10 bytes to the sums (last: panels left), m11 -
+// scratch: 0, 4 new maximum and sum; last: 0 a, 8 and 12 byte offsets of the sum in v and in old, 16
+// state step, 20 out of the row, 24 the store of no quad
 .macro MERGE_SETUP name, o
     KERNEL_ENTRY merge_panels_\name, merge_panels_\name\()_worker, args_\name
 merge_panels_\name\()_worker:

@@ -3,9 +3,10 @@
 //
 // Entries    moments_f16: out[segment][row] = (mean, variance) in F32 over that part of the row
 //            add_moments_f16: sum = left + right in halves, and the moments of it
-//            apply_moments_f16: out = (x - mean) / sqrt(var + 1e-6) * gamma + beta, mean and var combined
-//            from equal parts
-//            apply_rms_f16: out = x / sqrt(ms + 1e-6) * gamma, ms = average of var + mean^2 of equal parts
+//            apply_moments_f16: out = (x - mean) / sqrt(var + 1e-6) * gamma + beta, mean and var
+//            combined from equal parts
+//            apply_rms_f16: out = x / sqrt(ms + 1e-6) * gamma, ms = average of var + mean^2 of equal
+//            parts
 // Arguments  moments_f16: m2 = out, m3 = in, m4 = R, m5 = word
 //            add_moments_f16: m2 = sum, m3 = out, m4 = left, m5 = right, m6 = R, m7 = word
 //            apply_rms_f16: m2 = out, m3 = in, m4 = moments, m5 = gamma, m6 = R, m7 = word, m8 = parts
@@ -15,15 +16,15 @@
 //            0: row-major; S segments of a row (1, 2, 3 or 6), T = 6 / S
 // Shapes     moments: S divides G. apply: moments [parts][R] of (mean, variance), parts >= 1;
 //            segments only divide the work, G >= S
-// Alignment  moments: in, left, right, sum 16 bytes, in the interleaved region (128-bit loads), out 4 bytes, sum
-//            may be left or right; apply: all 8 bytes (moments 4, in
+// Alignment  moments: in, left, right, sum 16 bytes, in the interleaved region (128-bit loads), out
+//            4 bytes, sum may be left or right; apply: all 8 bytes (moments 4, in
 //            of apply_moments 4), any region; out may be in
 // Scratch    16 bytes at the worker base. Access tail none
 // Split      worker w takes segment w mod S of rows w / S, w / S + T, ...
-// Slots      moments: 8 G / S + 34 per row, with the addition 16 G / S + 41; apply: 28 G / S + 8 parts + 35 per
-//            row; rms: 32 G / S + 5 parts + 22
-// Numerics   as norm_f16 and rms_f16, the moments those of the rounded sum; mean = average of the means, variance = average of var + (mean_i - mean)^2,
-//            all in F32.
+// Slots      moments: 8 G / S + 34 per row, with the addition 16 G / S + 41; apply: 28 G / S + 8
+//            parts + 35 per row; rms: 32 G / S + 5 parts + 22
+// Numerics   as norm_f16 and rms_f16, the moments those of the rounded sum; mean = average of the
+//            means, variance = average of var + (mean_i - mean)^2, all in F32.
 #include "kernel.inc"
 #include "norm.inc"
 
@@ -114,7 +115,8 @@ moments_f16_exit:
 
 KERNEL_ENTRY add_moments_f16, add_moments_f16_worker, 6
 
-// m1 offset of the row, m2 out, m3 step of m1, m4 step in a panel of 8 bytes, m6 left, m8 right, m9 sum,
+// m1 offset of the row, m2 out, m3 step of m1, m4 step in a panel of 8 bytes, m6 left, m8 right, m9
+// sum,
 // m10, m11 offsets, addresses; scratch 8 step of out
 add_moments_f16_worker:
     MOMENTS_SHARE 5, 4, add_moments_f16_exit

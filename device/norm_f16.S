@@ -5,8 +5,8 @@
 // Arguments  m2 = out, m3 = in, m4 = gamma, m5 = beta, m6 = R, m7 = G (panels of 16 columns),
 //            m8 = bytes from row to row, m9 = bytes from panel to panel
 //            (row-major: 32 G, 32; A16 panels: 32, 32 R)
-// Shapes     R >= 1, G >= 1 (split: G >= 6); in in the interleaved region, 16-byte aligned (128-bit loads); out,
-//            gamma, beta 8-byte aligned, anywhere; out has the layout of in and may be in
+// Shapes     R >= 1, G >= 1 (split: G >= 6); in in the interleaved region, 16-byte aligned (128-bit
+//            loads); out, gamma, beta 8-byte aligned, anywhere; out has the layout of in and may be in
 // Scratch    8 bytes at the worker base; split: 96 bytes in the supervisor's frame
 // Access tail none. Contexts: all six workers.
 // Slots      per row 36 G and a constant: 2 G sum, 6 G squares, 28 G apply (7 per quad: two widenings,

@@ -3,18 +3,21 @@
 //
 // Entries    normalise_panels_f16: out in A16 panels; _f8, _f152: A32 panels, F143 or F152 times 2^-e
 //            normalise_panels_sums_f16, _sums_f8, _sums_f152: divisors from statistics
-//            normalise_panels_parts_f16, ...: exponentials of one of P parts of the keys, from the statistics of
+//            normalise_panels_parts_f16, ...: exponentials of one of P parts of the keys, from the
+//            statistics of
 //            all: times exp(m - M) / S, M = max m_i, S = sum of exp(m_i - M) s_i
 // Arguments  m2 = out, m3 = in, m4 = R, m5 = C / 16 (F8: C / 32), m6 = byte offset of the divisor of
 //            row 0, m7 = (-e) & 63 (F8)
-//            sums: m2 = out, m3 = in, m4 = statistics, F32 [2][R], m5 = R, m6 = C / 16 or C / 32, m7 as above;
+//            sums: m2 = out, m3 = in, m4 = statistics, F32 [2][R], m5 = R, m6 = C / 16 or C / 32, m7
+//            as above;
 //            parts: statistics [P][2][R], then P - 1 and the byte offset of the own part behind these
 // Shapes     in: A16 panels [C / 16][R][16] of halves; the divisors are positive
 // Alignment  8 bytes each (statistics 4), any region; out may be in with F16 out. Access tail: none
 // Split      rows w, w + 6, ...   Contexts: all six workers
 // Slots      F16: 8 per panel (ld64 ; mix and st64 per quad), F8: 16 per pair of panels (two of the
 //            first, conversion and st64 per two quads)
-// Numerics   zeros come out as +0; F8 saturates without a trap; 1 / divisor in F32, split in two halves h + l; x * h + x * l in F32, rounded once.
+// Numerics   zeros come out as +0; F8 saturates without a trap; 1 / divisor in F32, split in two
+//            halves h + l; x * h + x * l in F32, rounded once.
 #include "kernel.inc"
 
 // m0 rows left - 1, m1 in, m2 out of the row, m3 address of the divisor, m4 panels (pairs) - 1,
@@ -64,8 +67,8 @@
     ld32 $m4, ARG(3 + (\sums + 1) / 2)
     add $m4, $m4, -1
 .endm
-// $TAS = {h, l} with h + l = 1 / divisor; 11 slots, 10 with sums. Parts: m6 words from part to part, m7 bytes
-// from maxima to sums, m8 P - 1.
+// $TAS = {h, l} with h + l = 1 / divisor; 11 slots, 10 with sums. Parts: m6 words from part to part,
+// m7 bytes from maxima to sums, m8 P - 1.
 .macro NORMALISE_DIVISOR sums, f8
     .if \sums == 2
     { mov $m11, $m3 ; fnop }

@@ -1,19 +1,20 @@
 // softmax_f16: unnormalised softmax of whole rows: exponentials, scaled maximum and denominator.
 //
 // Purpose    e = exp(scale * (s - max)); out = e, statistics = scale * max and the sum of e (F32)
-// Entries    softmax_f16: a worker per row; softmax_f16_split: six workers share every row, three launches
-//            per row (few rows); softmax_f16_causal: a worker per row, keys behind row + offset masked too
+// Entries    softmax_f16: a worker per row; softmax_f16_split: six workers share every row, three
+//            launches per row (few rows); softmax_f16_causal: a worker per row, keys behind row +
+//            offset masked too
 // Arguments  m2 = out (may be the scores), m3 = statistics [2][R] in F32, m4 = scores, m5 = R,
 //            m6 = full panels, m7 = keys behind them (0..15) | panels of zeros << 8,
 //            m8 = -scale (half bits); causal: m6 = valid keys << 8 | panels, m7 = offset + 1 + 8192
-// Shapes     scores, out: A16 panels [keys / 16][R][16] of halves; masked keys come out as 0. The scores
-//            of a row spread by less than 65504
+// Shapes     scores, out: A16 panels [keys / 16][R][16] of halves; masked keys come out as 0. The
+//            scores of a row spread by less than 65504
 // Alignment  8 bytes each (statistics 4), any region. Access tail: none. Contexts: all six workers
 // Split      rows w, w + 6, ... (causal: each with min(valid, row + offset + 1) keys, none where
-//            that is negative: -65504 * scale and a sum of 0); split: full panels floor(w F / 6) .. floor((w + 1) F / 6), the rest of
-//            the row by worker 5
-// Slots      per full panel 4 for the maximum and 18 for the exponentials, 8 more unless their arguments
-//            are zero (f16v2exp takes 1 or 2 slots):
+//            that is negative: -65504 * scale and a sum of 0); split: full panels floor(w F / 6) ..
+//            floor((w + 1) F / 6), the rest of the row by worker 5
+// Slots      per full panel 4 for the maximum and 18 for the exponentials, 8 more unless their
+//            arguments are zero (f16v2exp takes 1 or 2 slots):
 //              -              ; max - s of a quad
 //              ld64 next      ; times -scale
 //              -              ; exp
@@ -23,8 +24,8 @@
 //              st64           ; exp
 //              -              ; exp
 //              st64           ; sum of the 8
-// Numerics   max - s and its product with -scale round to half, so does the exponential; sums in F32 (split: of the six
-//            parts in order).
+// Numerics   max - s and its product with -scale round to half, so does the exponential; sums in F32
+//            (split: of the six parts in order).
 #include "kernel.inc"
 
 // m0 rows left - 1, m1 statistics, m2 out, m3 scores of the row, m4 step to the next panel, m5 full
@@ -86,8 +87,8 @@
     { nop ; f16v2maxc $a4, $a4 }
 .endm
 
-// Exponentials of the row at m3 to m10 with a6 = {max, -scale}: m5 full panels, m6 ragged keys, m7 panels
-// of zeros. The sum is a0 + a1 + a2 + a3 in pairs.
+// Exponentials of the row at m3 to m10 with a6 = {max, -scale}: m5 full panels, m6 ragged keys, m7
+// panels of zeros. The sum is a0 + a1 + a2 + a3 in pairs.
 .macro SOFTMAX_EXP p
     { mov $m9, $m3 ; fnop }
     { brz $m5, \p\()_ragged ; fnop }
@@ -257,7 +258,8 @@ softmax_f16_split_row:
 softmax_f16_split_masks:
     .word 0, 0, 0x0000ffff, 0, 0xffffffff, 0, 0xffffffff, 0x0000ffff
     .word 0xbc00bc00, 0xbc00bc00, 0xbc000000, 0xbc00bc00, 0, 0xbc00bc00, 0, 0xbc000000
-// m0 worker, m3 scores and m2 out of its first panel, m4 panel step, m5 its full panels, m6 ragged keys,
+// m0 worker, m3 scores and m2 out of its first panel, m4 panel step, m5 its full panels, m6 ragged
+// keys,
 // m7 zero panels, m8 mask
 .macro SOFTMAX_SHARE
     get $m0, $WSR

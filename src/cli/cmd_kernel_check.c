@@ -11,8 +11,18 @@
 
 static const struct kernel_spec sweep[] = {
 #define SWEEP(name, ...) {KERNEL_##name, {__VA_ARGS__}},
+#define EVERY(name, ...)
 #include "cli/kernel_sweep.def"
 #undef SWEEP
+#undef EVERY
+};
+
+static const struct kernel_spec every[] = {
+#define SWEEP(name, ...)
+#define EVERY(name, ...) {KERNEL_##name, {__VA_ARGS__}},
+#include "cli/kernel_sweep.def"
+#undef SWEEP
+#undef EVERY
 };
 
 static const struct check_contract {
@@ -25,7 +35,7 @@ static const struct check_contract {
 };
 
 /* Letters of excluded data, in the order of enum kernel_data. */
-static const char data_letter[KERNEL_N_DATA] = {'r', 'u', 'e', 's', 'z', 'q', 'i'};
+static const char data_letter[KERNEL_DATA_EVERY] = {'r', 'u', 'e', 's', 'z', 'q', 'i'};
 
 struct check {
     uint32_t kernel, runs, wrong, stray, faults, refused;
@@ -94,7 +104,7 @@ static void check_shape(struct check *c, const struct kernel_spec *spec) {
     }
     c->shapes++;
     c->reads |= reads;
-    for (uint32_t d = 0; d < (reads ? KERNEL_N_DATA : 1); d++) {
+    for (uint32_t d = 0; d < (reads ? KERNEL_DATA_EVERY : 1); d++) {
         if (strchr(contracts[c->kernel].excluded, data_letter[d])) continue;
         struct kernel_run_options options = {.data = (enum kernel_data)d,
                                              .seed = 7 + d,
@@ -115,7 +125,7 @@ static void check_shape(struct check *c, const struct kernel_spec *spec) {
 
 /* Every class that the contract does not leave out has run; without inputs there is one. */
 static bool check_complete(const struct check *c) {
-    for (uint32_t d = 0; d < KERNEL_N_DATA; d++) {
+    for (uint32_t d = 0; d < KERNEL_DATA_EVERY; d++) {
         const bool left_out = d > 0 && (!c->reads || strchr(contracts[c->kernel].excluded, data_letter[d]));
         if ((c->classes[d] > 0) == left_out) return false;
     }
@@ -129,7 +139,7 @@ static void check_print_classes(const struct check *c) {
         printf("%s\"%s\":%u", d ? "," : "", kernel_data_name((enum kernel_data)d), c->classes[d]);
     printf("},\"excluded\":[");
     const char *comma = "";
-    for (uint32_t d = 1; d < KERNEL_N_DATA; d++) {
+    for (uint32_t d = 1; d < KERNEL_DATA_EVERY; d++) {
         if (c->classes[d]) continue;
         printf("%s\"%s\"", comma, kernel_data_name((enum kernel_data)d));
         comma = ",";
@@ -142,6 +152,10 @@ static bool check_kernel(uint32_t kernel, bool verbose, bool json, const char *c
     BUG_ON(!contracts[kernel].excluded); /* every kernel has a row of kernel_contract.def */
     for (size_t i = 0; i < ARRAY_LEN(sweep); i++)
         if (sweep[i].kernel == kernel) check_shape(&c, &sweep[i]);
+    for (size_t i = 0; i < ARRAY_LEN(every); i++) {
+        const struct kernel_run_options options = {.data = KERNEL_DATA_EVERY, .seed = 7};
+        if (every[i].kernel == kernel) check_one(&c, &every[i], &options);
+    }
     const bool pass = check_complete(&c) && c.wrong + c.stray + c.faults + c.refused == 0 &&
                       c.form_error <= 0.005 && c.code_bytes == kernel_code_bytes(kernel);
     if (json) {

@@ -18,7 +18,7 @@ enum {
 #define NUM_F16_LARGEST 65504.0f
 
 static const char *const data_names[KERNEL_N_DATA] = {"random", "uniform", "extreme", "subnormal",
-                                                      "zero",   "nan",     "infinite"};
+                                                      "zero",   "nan",     "infinite", "every"};
 const char *kernel_data_name(enum kernel_data data) {
     return data_names[data];
 }
@@ -137,7 +137,9 @@ static void run_fill(struct kernel_run *run, uint32_t i) {
     const enum kernel_format format = (enum kernel_format)o->format;
     if (format == KERNEL_F16)
         for (uint32_t e = 0; e < o->bytes / 2; e++) {
-            const uint16_t h = num_f16_from_f32_ieee(run_value(opt, i, e));
+            const uint16_t h = opt->data == KERNEL_DATA_EVERY
+                                   ? (uint16_t)e
+                                   : num_f16_from_f32_ieee(run_value(opt, i, e));
             memcpy(bytes + 2 * e, &h, 2);
         }
     else if (format == KERNEL_F32)

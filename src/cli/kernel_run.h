@@ -22,6 +22,7 @@ enum kernel_data {
     KERNEL_DATA_ZERO,      /* zeros of both signs */
     KERNEL_DATA_NAN,       /* normal, one value in eight NaN */
     KERNEL_DATA_INFINITE,  /* normal, one value in eight an infinity of either sign */
+    KERNEL_DATA_EVERY,     /* halves: every bit pattern in turn */
     KERNEL_N_DATA
 };
 const char *kernel_data_name(enum kernel_data data);

@@ -37,8 +37,8 @@ static void norm_moments_valid(const struct norm_row *r, float inverse_n, uint32
     const uint16_t centre = num_h(mean);
     float square[8] = {0};
     for (uint32_t e = 0; e < 16 * r->panels; e++) {
-        const double d = num_f16_to_f32(num_h_sub(centre, r->in[e / 16 * r->step + e % 16]));
-        square[e % 8] = num_f32_round((double)square[e % 8] + d * d);
+        const float d = num_f16_to_f32(num_h_sub(centre, r->in[e / 16 * r->step + e % 16]));
+        square[e % 8] = num_f32_flush(fmaf(d, d, square[e % 8]));
     }
     const float half = num_f16_to_f32(centre), shift = f32_sub(mean, half);
     float sum = norm_collect(square);
@@ -62,7 +62,7 @@ static void norm_apply(const struct norm_row *r, float mean, float variance, con
     const float offset = f32_sub(0, f32_mul(mean, inverse));
     for (uint32_t e = 0; e < 16 * r->panels; e++) {
         const size_t at = e / 16 * r->step + e % 16;
-        const float v = num_f32_round((double)inverse * num_f16_to_f32(r->in[at]) + offset);
+        const float v = num_f32_flush(fmaf(inverse, num_f16_to_f32(r->in[at]), offset));
         out[at] = num_h_add(num_h_mul(num_h(v), gamma[e]), beta[e]);
     }
 }
@@ -194,8 +194,8 @@ static void rms_rows(const struct rms *x, void *const *op) {
         uint16_t *out = (uint16_t *)op[0] + i * x->row;
         float lane[8] = {0};
         for (uint32_t e = 0; e < n; e++) {
-            const double v = num_f16_to_f32(in[e / 16 * step + e % 16]);
-            lane[e % 8] = num_f32_round((double)lane[e % 8] + v * v);
+            const float v = num_f16_to_f32(in[e / 16 * step + e % 16]);
+            lane[e % 8] = num_f32_flush(fmaf(v, v, lane[e % 8]));
         }
         const float mean = f32_mul(norm_collect(lane), num_f32_round(1 / (double)(float)x->valid));
         const float inverse = num_f32_round(1 / sqrt((double)f32_add(mean, x->epsilon)));
