@@ -87,6 +87,31 @@ static void test_refused(void) {
     refused(p, DIAG_EXCH_ROW_ELEMENT, "source");
 }
 
+/* Rows of different lengths: what holds rows on one tile may hold data on another. */
+static void test_row_bytes_by_tile(void) {
+    struct exch_problem *p = good();
+    uint32_t *bytes = g_new0(uint32_t, TARGET_N_TILES);
+    p->row_address = 0x70000;
+    p->row_bytes = 0x7000;
+    for (uint32_t t = 0; t < TARGET_N_TILES; t++) bytes[t] = 0x1000;
+    bytes[3] = 0x7000;
+    p->recipient_address[0] = 0x74000; /* tile 2 */
+    g_assert_false(exch_problem_check(p, NULL));
+    p->tile_row_bytes = bytes;
+    g_assert_true(exch_problem_check(p, NULL));
+    bytes[4] = 8; /* the row of tile 4 does not fit */
+    GError *error = NULL;
+    g_assert_null(exch_schedule(p, &(struct exch_options){0}, &error));
+    g_assert_error(error, diag_quark(), DIAG_EXCH_ROW_TOO_LONG);
+    g_assert_nonnull(strstr(error->message, "tile 4: its row"));
+    g_assert_nonnull(strstr(error->message, "transfer 1"));
+    g_clear_error(&error);
+    bytes[4] = 0x1000;
+    p->recipient_address[1] = 0x75000; /* tile 3 */
+    refused(p, DIAG_EXCH_ROW_ELEMENT, "transfer 0, tile 3");
+    g_free(bytes);
+}
+
 static void test_row_too_long(void) {
     struct exch_problem *p = good();
     p->row_address = 0x70000;
@@ -210,6 +235,7 @@ int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/exchange/input/refused", test_refused);
     g_test_add_func("/exchange/input/row-too-long", test_row_too_long);
+    g_test_add_func("/exchange/input/row-bytes-by-tile", test_row_bytes_by_tile);
     g_test_add_func("/exchange/input/split-long", test_split_long);
     g_test_add_func("/exchange/input/dependencies", test_find_dependencies);
     g_test_add_func("/exchange/input/files", test_files);
