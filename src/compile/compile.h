@@ -23,7 +23,7 @@ struct compile_options {
     bool sample;          /* cycle sampling in the programs */
     bool base_writes;     /* as emit_options.base_writes */
     uint32_t effort;      /* enum exch_effort */
-    uint32_t row_share;   /* enum exch_share + 1, or 0: the least that saves memory elements */
+    uint32_t row_share;   /* enum exch_share + 1, or 0: the cheapest that fits */
     const char *workload; /* for the package; may be NULL */
     const char *plan;     /* text of the chosen plan; may be NULL */
     const char *placement_dump; /* folder for every placement problem with its map, or NULL */

@@ -47,8 +47,8 @@ void compile_rows_estimate(struct compile_state *c);
 bool compile_schedule(struct compile_state *c, GError **error);
 /* Fills c->rows_reserved and the largest of them from c->rows_need. */
 void compile_reserve_rows(struct compile_state *c);
-/* Fills c->table and c->rows_need: of the ways to share rows the cheapest in cycles of those that take
- * the fewest memory elements, or the one that the options ask for. */
+/* Fills c->table and c->rows_need: the way of sharing rows that costs fewest cycles and fits what is
+ * reserved, else the shortest, or the one that the options ask for. */
 void compile_share_rows(struct compile_state *c);
 
 /* Writes the problems of all phases to o->exchange_export. */

@@ -132,21 +132,31 @@ static uint32_t table_bytes(const struct exch_table *t, uint32_t tile) {
     return 4 * (t->first_word[tile + 1] - t->first_word[tile]);
 }
 
+static bool table_fits(const struct compile_state *c, const struct exch_table *t) {
+    uint32_t tile = 0;
+    while (tile < t->n_tiles && table_bytes(t, tile) <= c->rows_reserved[tile]) tile++;
+    return tile == t->n_tiles;
+}
+
 /* Memory that the rows of all tiles take. */
-static uint64_t rows_cost(const struct compile_state *c, const struct exch_table *t) {
+static uint64_t table_cost(const struct compile_state *c, const struct exch_table *t) {
     uint64_t sum = 0;
     for (uint32_t tile = 0; tile < t->n_tiles; tile++) sum += rows_reserve(c, table_bytes(t, tile));
     return sum;
 }
 
+/* Bases and patches cost cycles, so they are taken only where equal rows are too long for the place that
+ * they have; what fits none of the ways is placed again for the shortest. */
 static struct exch_table *choose_table(const struct compile_state *c) {
     const struct exch_result *const *rows = (const struct exch_result *const *)c->rows;
     if (c->o->row_share != 0)
         return exch_table_new(rows, c->n_exchanges, (enum exch_share)(c->o->row_share - 1));
     struct exch_table *best = NULL;
-    for (enum exch_share share = EXCH_SHARE_EQUAL; share <= EXCH_SHARE_PATCHES; share++) {
+    bool fits = false;
+    for (enum exch_share share = EXCH_SHARE_EQUAL; share <= EXCH_SHARE_PATCHES && !fits; share++) {
         struct exch_table *t = exch_table_new(rows, c->n_exchanges, share);
-        const bool better = best == NULL || rows_cost(c, t) < rows_cost(c, best);
+        fits = table_fits(c, t);
+        const bool better = best == NULL || fits || table_cost(c, t) < table_cost(c, best);
         exch_table_free(better ? best : t);
         if (better) best = t;
     }

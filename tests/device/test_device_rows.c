@@ -99,7 +99,7 @@ static void test_share(gconstpointer data) {
     g_assert_cmpuint(bytes[2], <, bytes[1]);
 }
 
-/* By itself: none of it saves a memory element, so no cycle is spent on it. */
+/* By itself: equal rows fit, so no cycle is spent on bases and patches. */
 static void test_automatic(void) {
     struct compile_result r;
     run_rows(false, 3, 0, &r);
@@ -195,18 +195,30 @@ static void test_base_left(void) {
     tile_graph_free(g);
 }
 
-/* Tile 1 takes 1,400 parts of one buffer and is filled up with buffers of 8 KiB. Estimated rows go over the
- * end of a memory element, real ones do not. */
-static bool fits_beside(uint32_t n_filled, struct compile_rows *ret) {
-    enum { MANY = 1400, FILL = 8192 };
+/* Tile 1 takes parts of buffers, one buffer in each phase, and is filled up with buffers of 8 KiB. */
+struct crowd {
+    uint32_t n_phases, n_parts;
+    bool backwards; /* a pointer for every part */
+};
+static bool fits_beside(const struct crowd *c, uint32_t n_filled, struct compile_rows *ret) {
+    enum { FILL = 8192 };
     struct tile_graph *g = dg_new(2);
-    const uint32_t from = dg_alloc(g, 0, MANY * PART_BYTES, TG_HOST_INPUT, "x");
-    const uint32_t to = dg_alloc(g, 1, MANY * PART_BYTES, TG_HOST_OUTPUT, "y");
+    uint32_t from[2], to[2];
+    for (uint32_t k = 0; k < c->n_phases; k++) {
+        from[k] = dg_alloc(g, 0, c->n_parts * PART_BYTES, TG_HOST_INPUT, "x");
+        to[k] = dg_alloc(g, 1, c->n_parts * PART_BYTES, TG_HOST_OUTPUT, "y");
+    }
     for (uint32_t i = 0; i < n_filled; i++) dg_alloc(g, 1, FILL, TG_HOST_INPUT | TG_HOST_OUTPUT, "filled");
-    dg_step(g, TG_EXCHANGE, "send");
-    for (uint32_t i = 0; i < MANY; i++) send_part(g, from, to, i);
+    for (uint32_t k = 0; k < c->n_phases; k++) {
+        dg_step(g, TG_EXCHANGE, "send");
+        for (uint32_t i = 0; i < c->n_parts; i++)
+            send_part(g, from[k], to[k], c->backwards ? c->n_parts - 1 - i : i);
+    }
     tg_lifetimes(g);
-    for (uint32_t i = 2; i < g->allocs.n; i++) g->allocs.first_step[i] = 0;
+    for (uint32_t i = 0; i < g->allocs.n; i++) {
+        g->allocs.first_step[i] = 0;
+        g->allocs.last_step[i] = g->n_steps - 1;
+    }
     GError *error = NULL;
     struct compile_result r;
     g_assert_true(compile_tile_graph(g, &(struct compile_options){0}, &r, &error));
@@ -217,18 +229,40 @@ static bool fits_beside(uint32_t n_filled, struct compile_rows *ret) {
     return fits;
 }
 
-/* What does not fit beside the estimated rows is tried beside fewer. */
-static void test_tight(void) {
-    struct compile_rows loose, tight = {0}, rows;
-    uint32_t n = 56;
-    g_assert_true(fits_beside(n, &loose));
-    while (fits_beside(n + 1, &rows)) {
-        tight = rows;
+/* Rows of the fullest tile 1 that still fits. */
+static struct compile_rows fullest(const struct crowd *c, uint32_t n) {
+    struct compile_rows rows, next;
+    g_assert_true(fits_beside(c, n, &rows));
+    while (fits_beside(c, n + 1, &next)) {
+        rows = next;
         n++;
     }
-    g_test_message("%u filled; reserved %u, then %u", n, loose.reserved, tight.reserved);
+    g_test_message("%u filled; reserved %u of estimated %u, stored %u of %u, %u by bases", n, rows.reserved,
+                   rows.estimated, rows.stored, rows.unshared, rows.n_based);
+    g_assert_cmpuint(rows.stored, <=, rows.reserved);
+    return rows;
+}
+
+/* What does not fit beside the estimated rows is tried beside fewer: one memory element here. */
+static void test_tight(void) {
+    const struct crowd c = {.n_phases = 1, .n_parts = 1400};
+    struct compile_rows loose;
+    g_assert_true(fits_beside(&c, 56, &loose));
+    const struct compile_rows tight = fullest(&c, 56);
     g_assert_cmpuint(tight.reserved + TARGET_ELEMENT_BYTES, ==, loose.reserved);
-    g_assert_cmpuint(tight.stored, <=, tight.reserved);
+    g_assert_cmpuint(tight.n_based, ==, 0);
+}
+
+/* And when the rows of two phases do not fit there either, the second takes the first one's with bases. */
+static void test_tight_bases(void) {
+    const struct crowd c = {.n_phases = 2, .n_parts = 1020, .backwards = true};
+    struct compile_rows loose;
+    g_assert_true(fits_beside(&c, 50, &loose));
+    g_assert_cmpuint(loose.n_based, ==, 0);
+    const struct compile_rows tight = fullest(&c, 50);
+    g_assert_cmpuint(tight.reserved + TARGET_ELEMENT_BYTES, ==, loose.reserved);
+    g_assert_cmpuint(tight.n_based, >, 0);
+    g_assert_cmpuint(tight.unshared, >, tight.reserved);
 }
 
 int main(int argc, char **argv) {
@@ -237,6 +271,7 @@ int main(int argc, char **argv) {
     g_test_add_data_func("/device/rows/share-repeat", GUINT_TO_POINTER(3), test_share);
     g_test_add_func("/device/rows/automatic", test_automatic);
     g_test_add_func("/device/rows/tight", test_tight);
+    g_test_add_func("/device/rows/tight-bases", test_tight_bases);
     g_test_add_func("/device/rows/two-strides", test_two_strides);
     g_test_add_func("/device/rows/base-left", test_base_left);
     return g_test_run();
