@@ -3,6 +3,7 @@
 # worker slot (callgrind, AVX2 code, start-up cancelled), and speeds on stderr.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+export OMP_WAIT_POLICY=passive # without it the command starts itself again, out of sight of valgrind
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 python3 - "$data" <<'PY'
