@@ -14,7 +14,7 @@ enum {
 enum { TANH, ERF_F32, TANH_F32, ERF, GELU_N_FORMS }; /* the parameter form */
 
 /* Slots of a pair in F32 (f32exp 3, f32sigm 5); 0 for a form in halves. */
-static const uint8_t gelu_pair_slots[GELU_N_FORMS] = {[ERF_F32] = 28, [TANH_F32] = 24};
+static const uint8_t gelu_pair_slots[GELU_N_FORMS] = {[ERF_F32] = 30, [TANH_F32] = 26};
 
 static bool gelu_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {

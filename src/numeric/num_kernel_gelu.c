@@ -41,9 +41,10 @@ static float q_tanh(float z) {
 uint16_t num_kernel_gelu_f32(bool erf, uint16_t x) {
     const float xf = num_f16_to_f32(x), limit = erf ? 5.75f : 8;
     const float size = fabsf(xf);
-    const float z = size > limit ? limit : size > 0 ? size : 0; /* NaN: 0 */
+    const float z = size > limit ? limit : size > 0 ? size : 0; /* NaN: 0, see below */
     const float g = num_f32_round((double)z * (erf ? q_erf(z) : q_tanh(z)));
-    return num_h(num_f32_round((double)(xf > 0 ? xf : 0) - g));
+    const uint16_t h = num_h(num_f32_round((double)(xf > 0 ? xf : 0) - g));
+    return num_h_add(h, num_h_sub(x, x)); /* NaN stays */
 }
 
 void num_kernel_gelu_f16(const uint32_t *p, void *const *op) {
