@@ -9,24 +9,36 @@
 //            rows of in: A16 panels [C / 16][R][16]: 32 bytes, 16 columns are 32 R bytes away; row-major
 //            2 C bytes, 16 columns are 32 bytes away; 16 rows are 16 row steps away
 // Shapes     rows and columns multiples of 16; in and out 8-byte aligned, any region; row step 8..4088
-// Scratch    4 bytes at the worker base. Access tail none. Contexts: all six workers
+// Access tail none. Contexts: all six workers
 // Split      panels w, w + 6, ...
-// Slots      14 per 4 x 4 halves, 266 per panel:
-//              ld64 row 0      ; -                     ld64 row 1       ; -
-//              -               ; columns 0 low         -                ; columns 1 low
-//              -               ; columns 2 low         ld32 row 2 left  ; columns 3 low
-//              ld32 row 3 left ; -                     -                ; columns 0 high
-//              ld32 row 2 right; columns 1 high        ld32 row 3 right ; -
-//              st64 column 0   ; columns 3 high        st64 column 1    ; columns 2 high
-//              st64 column 2   ; -                     st64 column 3    ; -
+// Slots      8 per 4 x 4 halves, 154 per panel. Blocks of 4 rows go through the accumulators (isa 3.12); two
+//            columns of a block come out while the next one goes in:
+//              ld64 row 0          ; column 1 of the block before
+//              ld64 row 1          ; -
+//              st64 column 0       ; -
+//              st64 column 1       ; rows 0 and 1 in, column 2 out
+//              ld64 row 2          ; -
+//              ld64 row 3          ; -
+//              st64 column 2       ; rows 2 and 3 in, column 3 out
+//              st64 column 3       ; column 0
 // Numerics   bit moves.
 #include "kernel.inc"
 
 KERNEL_ENTRY pack_right, pack_right_worker, 7
 
-// m0 panels left - 1, m1 row step in 8 bytes, m2 out, m3 bytes of a row step + 4 and free, m4 in running, m5
-// inner block g, m6 step over two rows in 4 bytes, m7 outer block's address, m8 96, m9 out running, m10 row
-// step in bytes, m11 G; a0:7 the block
+// m0 panels left - 1, m1 row step in 8 bytes, m2 out, m3 groups of 4 columns left, m4 in running, m5 inner
+// block g, m6 from the last row back to the next 4 columns, m7 outer block's address, m8 96, m9 out of the
+// block before, m10 row step in bytes, m11 G; a0:3 rows, a4:7 columns
+.macro BLOCK
+    { ld64step $a0:1, $m15, $m4+=, $m1 ; f16v4stacc $a6:7, TSTACC_P1 }
+    { ld64step $a2:3, $m15, $m4+=, $m1 ; fnop }
+    { st64 $a4:5, $m9, $m15, 0 ; fnop }
+    { st64 $a6:7, $m9, $m15, 4 ; f16v4istacc $a4:5, $a0:1, $a2:3, TISTACC_P0 }
+    { ld64step $a0:1, $m15, $m4+=, $m1 ; fnop }
+    { ld64step $a2:3, $m15, $m4+=, $m1 ; fnop }
+    { st64 $a4:5, $m9, $m15, 8 ; f16v4istacc $a6:7, $a0:1, $a2:3, TISTACC_P1 }
+    { st64step $a6:7, $m8, $m9+=, 1 ; f16v4stacc $a4:5, TSTACC_P0 }
+.endm
 pack_right_worker:
     get $m0, $WSR
     and $m0, $m0, 7
@@ -47,7 +59,8 @@ pack_right_worker:
     ld32 $m7, ARG(1)
     ld32 $m11, ARG(3)
     shr $m1, $m10, 3
-    shr $m6, $m10, 1
+    shl $m6, $m10, 4
+    sub $m6, 8, $m6
     setzi $m8, 96
 // m5 may have gone past the blocks of its outer one.
 pack_right_panel:
@@ -64,36 +77,28 @@ pack_right_here:
     mov $m9, $m2
     add $m2, $m2, 3072
     add $m5, $m5, 6
-    setzi $m3, 3
-    st32 $m3, $mworker_base, $m15, 0
-    nop
-pack_right_columns:
-    { add $m3, $m10, 4 ; fnop }
-    { rpt 4, 13 ; fnop }
+    { setzi $m3, 2 ; fnop }
+// The first block of a panel has none before it.
     { ld64step $a0:1, $m15, $m4+=, $m1 ; fnop }
     { ld64step $a2:3, $m15, $m4+=, $m1 ; fnop }
-    { nop ; sort4x16lo $a4, $a0, $a2 }
-    { nop ; sort4x16hi $a6, $a0, $a2 }
-    { nop ; sort4x16lo $a0, $a1, $a3 }
-    { ld32 $a1, $m4, $m15, 0 ; sort4x16hi $a2, $a1, $a3 }
-    { ld32 $a3, $m4, $m10, 0 ; fnop }
-    { nop ; sort4x16lo $a5, $a1, $a3 }
-    { ld32 $a1, $m4, $m15, 1 ; sort4x16hi $a7, $a1, $a3 }
-    { ld32step $a3, $m3, $m4+=, $m6 ; fnop }
-    { st64 $a4:5, $m9, $m15, 0 ; sort4x16hi $a4, $a1, $a3 }
-    { st64 $a6:7, $m9, $m15, 4 ; sort4x16lo $a1, $a1, $a3 }
-    { st64 $a0:1, $m9, $m15, 8 ; mov $a3, $a4 }
-    { st64step $a2:3, $m8, $m9+=, 1 ; fnop }
-    shl $m3, $m10, 4
-    sub $m4, $m4, $m3
-    add $m4, $m4, 8
-    add $m9, $m9, 96
-    ld32 $m3, $mworker_base, $m15, 0
-    brz $m3, pack_right_next
-    add $m3, $m3, -1
-    st32 $m3, $mworker_base, $m15, 0
-    bri pack_right_columns
-pack_right_next:
+    { ld64step $a4:5, $m15, $m4+=, $m1 ; f16v4istacc $a6:7, $a0:1, $a2:3, TISTACC_P0 }
+    { ld64step $a6:7, $m15, $m4+=, $m1 ; fnop }
+    { nop ; f16v4istacc $a0:1, $a4:5, $a6:7, TISTACC_P1 }
+    { nop ; f16v4stacc $a4:5, TSTACC_P0 }
+    { rpt 3, 7 ; fnop }
+    BLOCK
+pack_right_columns:
+    { add $m4, $m4, $m6 ; fnop }
+    BLOCK
+    { add $m9, $m9, 96 ; fnop }
+    { rpt 3, 7 ; fnop }
+    BLOCK
+    { brnzdec $m3, pack_right_columns ; fnop }
+    { nop ; f16v4stacc $a6:7, TSTACC_P1 }
+    { st64 $a4:5, $m9, $m15, 0 ; f16v4istacc $a4:5, $azeros, $azeros, TISTACC_P0 }
+    { st64 $a6:7, $m9, $m15, 4 ; f16v4istacc $a6:7, $azeros, $azeros, TISTACC_P1 }
+    { st64 $a4:5, $m9, $m15, 8 ; fnop }
+    st64 $a6:7, $m9, $m15, 12
     brnzdec $m0, pack_right_panel
 pack_right_exit:
     exitz $m15

@@ -3,7 +3,7 @@
 
 /* --- Transposed blocks (device/pack_right.S): rows, columns, panels, transpose. --- */
 
-enum { PACK_SETUP = 22, PACK_PANEL = 277, PACK_STEP = 6, PACK_IDLE = 14 };
+enum { PACK_SETUP = 23, PACK_PANEL = 154, PACK_STEP = 6, PACK_IDLE = 14 };
 
 static bool pack_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
                           GError **error) {
