@@ -67,6 +67,11 @@ bool cli_tensors_set(struct session *s, const char *path, uint32_t kinds, uint32
                      GError **error);
 /* All outputs as a safetensors file. */
 bool cli_tensors_write(struct session *s, const char *path, GError **error);
+/* Every intermediate value that a diagnostic without a graph kept, as F32: NAME, in a repeat
+ * NAME/ITERATION. */
+struct diagnostic;
+bool cli_results_write(struct diagnostic *d, const struct package *p, const char *path,
+                       GError **error);
 /* A tensor of a file as FP32, checked against the shape of the binding; g_free'd. */
 struct tensor_file;
 float *cli_tensor_values(const struct tensor_file *f, const struct package_binding *b,

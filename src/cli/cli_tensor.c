@@ -2,6 +2,7 @@
 #include "cli/cli_net.h"
 
 #include "model/model.h"
+#include "runtime/diagnostic.h"
 #include "numeric/num_format.h"
 
 #include <float.h>
@@ -148,5 +149,26 @@ bool cli_tensors_write(struct session *s, const char *path, GError **error) {
     ok = ok && tensor_file_write(path, t, n, error);
     for (uint32_t i = 0; i < n; i++) g_free((void *)t[i].data);
     g_free(t);
+    return ok;
+}
+
+bool cli_results_write(struct diagnostic *d, const struct package *p, const char *path,
+                       GError **error) {
+    const struct diagnostic_entry *e;
+    const uint32_t n = diagnostic_entries(d, &e);
+    struct model_tensor *tensors = g_new0(struct model_tensor, n + 1);
+    struct arena *names = arena_new();
+    for (uint32_t i = 0; i < n; i++) {
+        const struct package_binding *b = package_result_find(p, e[i].name);
+        tensors[i] = (struct model_tensor){
+            .name = e[i].iterations > 1 ? arena_printf(names, "%s/%u", e[i].name, e[i].iteration)
+                                        : e[i].name,
+            .dtype = MODEL_F32, .n_dims = b->n_dims, .data = diagnostic_value(d, &e[i]),
+            .bytes = e[i].elements * sizeof(float)};
+        for (uint32_t k = 0; k < b->n_dims; k++) tensors[i].shape[k] = b->shape[k];
+    }
+    const bool ok = tensor_file_write(path, tensors, n, error);
+    arena_free(names);
+    g_free(tensors);
     return ok;
 }

@@ -40,6 +40,8 @@ int cmd_compile(int argc, char **argv) {
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "Package to write", "FILE"},
         {"no-parameters", 0, 0, G_OPTION_ARG_NONE, &n.no_parameters,
          "Leave the values of parameters out", NULL},
+        {"diagnostic-run", 0, 0, G_OPTION_ARG_NONE, &n.diagnostic,
+         "Say in the package where intermediate values lie (run --diagnostic-output)", NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object", NULL},
         {0}};
     GOptionEntry *entries = cli_net_entries(&n, own);

@@ -2,11 +2,13 @@
 #include "cli/cli.h"
 #include "cli/cli_net.h"
 #include "profile/profile.h"
+#include "runtime/diagnostic.h"
 
 #include <stdio.h>
 
 struct run_options {
-    char *input, *output, *parameters, *profile;
+    char *input, *output, *parameters, *profile, *results;
+    struct diagnostic *diagnostic; /* with results */
     gboolean json, permissive, races;
     gint threads;
 };
@@ -24,6 +26,9 @@ static bool give_tensors(struct session *s, const struct run_options *o, GError 
 
 static bool take_results(struct session *s, const struct run_options *o, GError **error) {
     if (o->output != NULL && !cli_tensors_write(s, o->output, error)) return false;
+    if (o->results != NULL &&
+        !cli_results_write(o->diagnostic, session_package(s), o->results, error))
+        return false;
     if (o->profile == NULL) return true;
     struct profile *p = profile_from_session(s, error);
     if (p == NULL) return false;
@@ -74,18 +79,34 @@ static int run_session(struct session *s, const struct run_options *o) {
     return CLI_OK;
 }
 
-static int run_package(const char *path, const struct run_options *o) {
+/* Without a graph: the values are kept as they are completed. */
+static bool prepare_diagnostic(const char *path, const struct package *p, struct run_options *o,
+                               struct device_options *device, GError **error) {
+    if (o->results == NULL) return true;
+    const struct diagnostic_options d = {.functions = device_model(), .package = p};
+    const struct diagnostic_entry *e;
+    o->diagnostic = diagnostic_new(&d);
+    device->seen = diagnostic_seen;
+    device->seen_user = o->diagnostic;
+    if (diagnostic_entries(o->diagnostic, &e) != 0) return true;
+    diag_set(error, CLI_NO_RESULTS, path);
+    return false;
+}
+
+static int run_package(const char *path, struct run_options *o) {
     GError *error = NULL;
     if (!cli_threads_set(o->threads, &error)) return cli_fail("run", error);
     struct package *p = package_read(path, &error);
     if (p == NULL) return cli_fail("run", error);
-    const struct device_options device = {.n_tiles = p->meta.n_tiles, .permissive = o->permissive,
-                                          .races = o->races, .marks = true};
+    struct device_options device = {.n_tiles = p->meta.n_tiles, .permissive = o->permissive,
+                                    .races = o->races, .marks = true};
     struct session *s = NULL;
-    const int status = session_open(device_model(), p, &device, &s, &error)
+    const int status = prepare_diagnostic(path, p, o, &device, &error) &&
+                               session_open(device_model(), p, &device, &s, &error)
                            ? run_session(s, o)
                            : cli_fail("run", error);
     session_close(s);
+    diagnostic_free(o->diagnostic);
     package_free(p);
     return status;
 }
@@ -95,6 +116,8 @@ int cmd_run(int argc, char **argv) {
     const GOptionEntry entries[] = {
         {"input", 0, 0, G_OPTION_ARG_FILENAME, &o.input, "Input tensors (safetensors)", "FILE"},
         {"output", 0, 0, G_OPTION_ARG_FILENAME, &o.output, "Output tensors to write", "FILE"},
+        {"diagnostic-output", 0, 0, G_OPTION_ARG_FILENAME, &o.results,
+         "Every intermediate value (of packages compiled with --diagnostic-run)", "FILE"},
         {"parameters", 0, 0, G_OPTION_ARG_FILENAME, &o.parameters, "Values of all parameters",
          "FILE"},
         {"profile-output", 0, 0, G_OPTION_ARG_FILENAME, &o.profile, "Profile to write", "FILE"},
@@ -119,5 +142,6 @@ int cmd_run(int argc, char **argv) {
     g_free(o.output);
     g_free(o.parameters);
     g_free(o.profile);
+    g_free(o.results);
     return status;
 }

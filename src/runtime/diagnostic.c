@@ -36,6 +36,10 @@ struct diagnostic {
     uint32_t *first, *slice, *slice_binding; /* CSR by tile, ascending by step */
     struct tile_state *tiles;
     bool joined;
+    /* Without a graph. */
+    GMutex lock;
+    float **kept;           /* [n_entries] */
+    uint16_t **kept_tile;   /* the tile that each element came from */
 };
 
 /* --- What there is to compare --- */
@@ -70,18 +74,20 @@ static void add_entries(struct diagnostic *d, uint32_t binding, const uint32_t *
     const struct graph *g = d->o.graph;
     const struct package_binding *b = &p->bindings[binding];
     d->entry_of[binding] = TG_NONE;
-    const uint32_t value = graph_find_value(g, b->name);
-    if (b->kind != TG_BIND_RESULT || b->first_slice == b->end_slice || value == GRAPH_NONE) return;
-    const struct graph_op *op = &g->ops[g->values[value].op];
-    const uint32_t step = first_step(p, b);
-    d->binding_of[value] = binding;
+    const uint32_t value = g != NULL ? graph_find_value(g, b->name) : GRAPH_NONE;
+    if (b->kind != TG_BIND_RESULT || b->first_slice == b->end_slice) return;
+    if (g != NULL && value == GRAPH_NONE) return;
+    struct diagnostic_entry e = {.name = b->name, .op = GRAPH_NONE, .step = first_step(p, b),
+                                 .elements = package_binding_elements(b)};
+    if (g != NULL) {
+        e.op = number[g->values[value].op];
+        e.kind = graph_op_text(g->ops[g->values[value].op].kind);
+        d->binding_of[value] = binding;
+    }
     d->entry_of[binding] = entries->len;
-    d->iterations[binding] = iterations_at(p, step);
-    for (uint32_t i = 0; i < d->iterations[binding]; i++) {
-        const struct diagnostic_entry e = {.name = b->name, .op = number[g->values[value].op],
-                                           .kind = graph_op_text(op->kind), .iteration = i,
-                                           .step = step,
-                                           .elements = package_binding_elements(b)};
+    d->iterations[binding] = e.iterations = iterations_at(p, e.step);
+    for (; e.iteration < e.iterations; e.iteration++) {
+        e.slot = entries->len;
         g_array_append_val(entries, e);
     }
 }
@@ -116,22 +122,39 @@ static void index_slices(struct diagnostic *d) {
                           sizeof *d->slice, by_step, (gpointer)p);
 }
 
+static void prepare_kept(struct diagnostic *d) {
+    d->kept = g_new0(float *, d->n_entries + 1);
+    d->kept_tile = g_new0(uint16_t *, d->n_entries + 1);
+    for (uint32_t i = 0; i < d->n_entries; i++) {
+        const uint64_t n = d->entries[i].elements;
+        d->kept[i] = g_new(float, n);
+        d->kept_tile[i] = g_new(uint16_t, n);
+        for (uint64_t k = 0; k < n; k++) d->kept[i][k] = NAN;
+        memset(d->kept_tile[i], 0xff, n * sizeof(uint16_t));
+    }
+}
+
 struct diagnostic *diagnostic_new(const struct diagnostic_options *o) {
     struct diagnostic *d = g_new0(struct diagnostic, 1);
     const struct package *p = o->package;
     d->o = *o;
     d->entry_of = g_new0(uint32_t, p->n_bindings + 1);
     d->iterations = g_new0(uint32_t, p->n_bindings + 1);
-    d->binding_of = g_new0(uint32_t, o->graph->n_values + 1);
-    memset(d->binding_of, 0xff, sizeof *d->binding_of * o->graph->n_values);
-    uint32_t *number = g_new0(uint32_t, o->graph->n_ops + 1), next = 0;
-    number_block(o->graph, 0, number, &next);
+    g_mutex_init(&d->lock);
+    uint32_t *number = NULL, next = 0;
+    if (o->graph != NULL) {
+        d->binding_of = g_new0(uint32_t, o->graph->n_values + 1);
+        memset(d->binding_of, 0xff, sizeof *d->binding_of * o->graph->n_values);
+        number = g_new0(uint32_t, o->graph->n_ops + 1);
+        number_block(o->graph, 0, number, &next);
+    }
     GArray *entries = g_array_new(false, false, sizeof(struct diagnostic_entry));
     for (uint32_t b = 0; b < p->n_bindings; b++) add_entries(d, b, number, entries);
     g_free(number);
     d->n_entries = entries->len;
     d->entries = (struct diagnostic_entry *)(void *)g_array_free(entries, false);
     d->expected = g_new0(float *, d->n_entries + 1);
+    if (o->graph == NULL) prepare_kept(d);
     d->tiles = g_new0(struct tile_state, p->meta.n_tiles);
     for (uint32_t t = 0; t < p->meta.n_tiles; t++) d->tiles[t].last_step = TG_NONE;
     index_slices(d);
@@ -143,6 +166,13 @@ const struct diagnostic_options *diagnostic_given(const struct diagnostic *d) { 
 void diagnostic_free(struct diagnostic *d) {
     if (d == NULL) return;
     for (uint32_t i = 0; i < d->n_entries; i++) g_free(d->expected[i]);
+    for (uint32_t i = 0; d->kept != NULL && i < d->n_entries; i++) {
+        g_free(d->kept[i]);
+        g_free(d->kept_tile[i]);
+    }
+    g_free(d->kept);
+    g_free(d->kept_tile);
+    g_mutex_clear(&d->lock);
     for (uint32_t t = 0; t < d->o.package->meta.n_tiles; t++) g_free(d->tiles[t].sums);
     g_free(d->tiles);
     g_free(d->expected);
@@ -201,13 +231,19 @@ static void compare(const struct diagnostic *d, const struct diagnostic_place *x
         s->first_failed = *x;
 }
 
+static void keep(struct diagnostic *d, uint32_t entry, const struct diagnostic_place *x) {
+    if (x->tile > d->kept_tile[entry][x->element]) return;
+    d->kept_tile[entry][x->element] = (uint16_t)x->tile;
+    d->kept[entry][x->element] = x->computed;
+}
+
 static void compare_slice(struct diagnostic *d, const struct package_slice *s, uint32_t binding,
                           const uint8_t *memory, struct tile_state *t) {
     const struct package_binding *b = &d->o.package->bindings[binding];
     const uint32_t turn = d->iterations[binding] > 1 ? t->iteration : 0;
     BUG_ON(turn >= d->iterations[binding]);
     const uint32_t entry = d->entry_of[binding] + turn;
-    BUG_ON(d->expected[entry] == NULL);
+    BUG_ON(d->kept == NULL && d->expected[entry] == NULL);
     uint32_t index[PACKAGE_SLICE_DIMS] = {0};
     for (;;) {
         struct diagnostic_place x = {.element = s->tensor_offset, .tile = s->tile,
@@ -217,8 +253,12 @@ static void compare_slice(struct diagnostic *d, const struct package_slice *s, u
             x.address += index[i] * s->mem_step[i];
         }
         x.computed = decode(b, memory + (x.address - TARGET_SRAM_BASE));
-        x.expected = d->expected[entry][x.element];
-        compare(d, &x, &t->sums[entry]);
+        if (d->kept != NULL) {
+            keep(d, entry, &x);
+        } else {
+            x.expected = d->expected[entry][x.element];
+            compare(d, &x, &t->sums[entry]);
+        }
         uint32_t i = s->n_dims;
         while (i-- > 0) {
             if (++index[i] < s->count[i]) break;
@@ -241,9 +281,11 @@ static void complete(struct diagnostic *d, struct device *device, uint32_t tile,
     }
     if (low == d->first[tile + 1] || p->slices[d->slice[low]].step > to) return;
     const uint8_t *memory = d->o.functions->memory(device, tile);
-    if (t->sums == NULL) t->sums = g_new0(struct sums, d->n_entries);
+    if (d->kept != NULL) g_mutex_lock(&d->lock);
+    else if (t->sums == NULL) t->sums = g_new0(struct sums, d->n_entries);
     for (; low < d->first[tile + 1] && p->slices[d->slice[low]].step <= to; low++)
         compare_slice(d, &p->slices[d->slice[low]], d->slice_binding[d->slice[low]], memory, t);
+    if (d->kept != NULL) g_mutex_unlock(&d->lock);
 }
 
 /* As complete, where the steps may leave a repeat. */
@@ -348,6 +390,11 @@ uint32_t diagnostic_entries(struct diagnostic *d, const struct diagnostic_entry 
     join(d);
     *ret = d->entries;
     return d->n_entries;
+}
+
+const float *diagnostic_value(const struct diagnostic *d, const struct diagnostic_entry *e) {
+    BUG_ON(d->kept == NULL);
+    return d->kept[e->slot];
 }
 
 bool diagnostic_entry_pass(const struct diagnostic_entry *e) {

@@ -6,6 +6,7 @@
  *       through diagnostic_visit; then the run's tiles through diagnostic_seen (device_options.seen).
  * Out:  for every stored value and iteration a comparison; the first one that diverges, with element,
  *       tile, address and owner. Cycles and memory of the run are those of any other run.
+ * Without a graph there is no reference: the values are kept (diagnostic_value) and not compared.
  * Which: a value is compared in every place that holds it (replicas as well). Values that are never
  *       stored (a product whose bias or GELU is applied in its reduction, views of another value) have
  *       no entry; diagnostic_missing lists them.
@@ -24,7 +25,7 @@
 struct diagnostic_options {
     const struct device_functions *functions;
     const struct package *package;
-    const struct graph *graph;
+    const struct graph *graph; /* NULL: keep the values */
     double atol, rtol;
 };
 struct diagnostic;
@@ -45,9 +46,10 @@ struct diagnostic_place {
 };
 struct diagnostic_entry {
     const char *name;   /* of the graph value */
+    uint32_t slot;      /* of the diagnostic's own tables */
     uint32_t op;        /* number of its operation in program order (plan_constraint's) */
-    const char *kind;   /* of the operation: "gemm" */
-    uint32_t iteration; /* of the repeat around it, else 0 */
+    const char *kind;   /* of the operation: "gemm"; NULL without a graph */
+    uint32_t iteration, iterations; /* of the repeat around it, else 0 of 1 */
     uint32_t step;      /* the first step that completes a part of it */
     uint64_t elements;  /* of the tensor */
     uint64_t n_values;  /* places compared, replicas counted */
@@ -60,6 +62,9 @@ bool diagnostic_entry_pass(const struct diagnostic_entry *e); /* compared someth
 
 /* After the run. Sums over tiles in their order. */
 uint32_t diagnostic_entries(struct diagnostic *d, const struct diagnostic_entry **ret);
+/* Without a graph: what the run computed, elements that no tile stored are NaN; of replicas the one on
+ * the lowest tile. */
+const float *diagnostic_value(const struct diagnostic *d, const struct diagnostic_entry *e);
 /* All entries pass and there is at least one. */
 bool diagnostic_pass(struct diagnostic *d);
 /* The entry that the program makes first among those that fail; NULL when all pass. */

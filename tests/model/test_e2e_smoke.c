@@ -1,5 +1,8 @@
 /* Small networks through the whole command: right values, predicted cycles within 1 %, the same package
  * bytes for any number of threads, profiles and pages. */
+#include "model/model.h"
+#include "numeric/num_format.h"
+
 #include "../cli_spawn.h"
 
 #include <math.h>
@@ -143,6 +146,57 @@ static char *read_text(const char *dir, const char *name) {
     return text;
 }
 
+/* A package alone: its intermediate values as tensors, the last of which is the output. */
+static void test_run_results(void) {
+    char *dir = cli_temp_dir();
+    const char *net = "compile --workload siglip-vit-benchmark --vit-small --tiles 64 --vit-layers 2 ";
+    char *line = g_strconcat(net, "--diagnostic-run -o %s/a.ipuexe", NULL);
+    g_free(run_format(line, dir));
+    g_free(line);
+    GError *error = NULL;
+    char *path = g_build_filename(dir, "x.safetensors", NULL);
+    float *x = g_new0(float, 4 * 588);
+    for (uint32_t i = 0; i < 4 * 588; i++) x[i] = sinf((float)i);
+    const struct model_tensor input = {"image", MODEL_F32, 3, {1, 4, 588}, x, 4 * 588 * sizeof *x};
+    g_assert_true(tensor_file_write(path, &input, 1, &error));
+    g_free(run_format("run %s/a.ipuexe --input %s/x.safetensors --output %s/y.safetensors "
+                      "--diagnostic-output %s/all.safetensors", dir));
+    struct tensor_file *all, *out;
+    char *all_path = g_build_filename(dir, "all.safetensors", NULL);
+    char *out_path = g_build_filename(dir, "y.safetensors", NULL);
+    g_assert_true(tensor_file_open(all_path, &all, &error));
+    g_assert_true(tensor_file_open(out_path, &out, &error));
+    g_assert_nonnull(tensor_file_find(all, "block.gelu/0"));
+    g_assert_nonnull(tensor_file_find(all, "block.gelu/1"));
+    g_assert_null(tensor_file_find(all, "block.gelu/2"));
+    const struct model_tensor *y = tensor_file_get(out, 0);
+    const struct model_tensor *last = tensor_file_find(all, y->name);
+    g_assert_cmpint(y->dtype, ==, MODEL_F16);
+    g_assert_cmpuint(last->bytes, ==, 2 * y->bytes);
+    for (uint32_t i = 0; i < y->bytes / 2; i++)
+        g_assert_cmpfloat(((const float *)last->data)[i], ==,
+                          num_f16_to_f32(((const uint16_t *)y->data)[i]));
+    for (uint32_t i = 0; i < tensor_file_count(all); i++) { /* every element was stored */
+        const struct model_tensor *t = tensor_file_get(all, i);
+        for (uint64_t k = 0; k < t->bytes / 4; k++)
+            g_assert_false(isnan(((const float *)t->data)[k]));
+    }
+    tensor_file_free(all);
+    tensor_file_free(out);
+    line = g_strconcat(net, "-o %s/b.ipuexe", NULL);
+    g_free(run_format(line, dir));
+    char *refused = g_strdup_printf("run %s/b.ipuexe --input %s/x.safetensors --diagnostic-output "
+                                    "%s/none.safetensors", dir, dir, dir);
+    cli_expect(refused, 2, "does not say where its intermediate values lie");
+    g_free(refused);
+    g_free(line);
+    g_free(all_path);
+    g_free(out_path);
+    g_free(path);
+    g_free(x);
+    cli_temp_remove(dir);
+}
+
 static void test_profile_files(void) {
     char *dir = cli_temp_dir();
     char *out = run_format("e2e-test --workload mlp-smoke --tiles 64 --json --package %s/a.ipuexe "
@@ -177,6 +231,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/e2e/inputs_once", test_inputs_once);
     g_test_add_func("/e2e/idle_threads", test_idle_threads);
     g_test_add_func("/e2e/same_package", test_same_package);
+    g_test_add_func("/e2e/run_results", test_run_results);
     g_test_add_func("/e2e/profile_files", test_profile_files);
     return g_test_run();
 }
