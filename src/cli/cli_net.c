@@ -346,6 +346,25 @@ static char *plan_text(const struct plan_result *r) {
     return g_string_free(s, false);
 }
 
+static char *infeasible_json(const struct plan_infeasible *f, const char *help) {
+    GString *s = g_string_new(NULL);
+    g_string_append_printf(
+        s,
+        "{\"status\":\"infeasible\",\"part\":\"%s\",\"tile\":%u,\"needs_bytes\":%" G_GUINT64_FORMAT
+        ",\"has_bytes\":%" G_GUINT64_FORMAT ",\"missing_bytes\":%" G_GUINT64_FORMAT ",\"users\":[",
+        f->memory, f->tile, f->needs_bytes, f->has_bytes, f->needs_bytes - f->has_bytes);
+    for (uint32_t i = 0; i < f->n_users; i++) {
+        g_string_append_printf(s, "%s{\"bytes\":%" G_GUINT64_FORMAT ",\"name\":", i != 0 ? "," : "",
+                               f->users[i].bytes);
+        json_string(f->users[i].name, s);
+        g_string_append_c(s, '}');
+    }
+    g_string_append(s, "],\"help\":[");
+    json_string(help, s);
+    g_string_append(s, "]}");
+    return g_string_free(s, false);
+}
+
 static void infeasible_plan(const struct cli_net *n, const struct plan_infeasible *f,
                             struct cli_built *ret) {
     GString *s = g_string_new(NULL);
@@ -358,20 +377,18 @@ static void infeasible_plan(const struct cli_net *n, const struct plan_infeasibl
     for (uint32_t i = 0; i < f->n_users; i++)
         g_string_append_printf(s, "  %12" G_GUINT64_FORMAT " B  %s\n", f->users[i].bytes,
                                f->users[i].name);
-    g_string_append(s, "what would help: a smaller batch or fewer rows");
-    if (n->fp8_scale == NULL) g_string_append(s, ", operands of products in F8 (--fp8-scale)");
-    if (n->graph->n_blocks > 1) g_string_append(s, ", fewer iterations of its repeat");
+    GString *help = g_string_new("a smaller batch or fewer rows");
+    if (n->fp8_scale == NULL) g_string_append(help, ", operands of products in F8 (--fp8-scale)");
+    if (n->graph->n_blocks > 1) g_string_append(help, ", fewer iterations of its repeat");
     if (n->tiles < TARGET_N_TILES)
-        g_string_append_printf(s, ", more tiles (--tiles; %d of %u are used)", n->tiles,
+        g_string_append_printf(help, ", more tiles (--tiles; %d of %u are used)", n->tiles,
                                TARGET_N_TILES);
-    g_string_append_c(s, '\n');
+    g_string_append_printf(s, "what would help: %s\n", help->str);
     g_free(ret->report);
     ret->report = g_string_free(s, false);
     g_free(ret->report_json);
-    ret->report_json = g_strdup_printf(
-        "{\"status\":\"infeasible\",\"part\":\"%s\",\"tile\":%u,\"needs_bytes\":%" G_GUINT64_FORMAT
-        ",\"has_bytes\":%" G_GUINT64_FORMAT ",\"missing_bytes\":%" G_GUINT64_FORMAT "}",
-        f->memory, f->tile, f->needs_bytes, f->has_bytes, f->needs_bytes - f->has_bytes);
+    ret->report_json = infeasible_json(f, help->str);
+    g_string_free(help, true);
 }
 
 /* One plan down to its package. *ret_more: another plan may still fit. */

@@ -165,19 +165,45 @@ static void set_precision(const struct search *s, const struct graph *g, struct 
     ret->precision = (struct reference_precision){g->n_ops, ops, values};
 }
 
+/* Bytes of product i's parameter, without the block that it works on if it is `except`. */
+static uint64_t home_bytes(const struct search *s, const struct graph *g, uint32_t i,
+                           uint32_t except) {
+    const struct plan_gemm *m = &s->p.gemms[i];
+    uint32_t position = 0;
+    while (s->p.ops[position] != m->op) position++;
+    const uint32_t repeat = s->p.repeat_of[position];
+    const uint64_t one =
+        (uint64_t)m->inner * (m->swapped ? m->rows : m->columns) * program_format_bytes(m->format);
+    return one * (repeat == GRAPH_NONE ? i != except : g->ops[repeat].attrs.count - (i == except));
+}
+
 /* Bytes of parameters on a tile, on average: they stay while each product runs. */
 static uint64_t homes_bytes(const struct search *s, const struct graph *g, uint32_t except) {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < s->p.n_gemms; i++) {
-        const struct plan_gemm *m = &s->p.gemms[i];
-        uint32_t position = 0;
-        while (s->p.ops[position] != m->op) position++;
-        const uint32_t repeat = s->p.repeat_of[position];
-        const uint64_t one =
-            (uint64_t)m->inner * (m->swapped ? m->rows : m->columns) * program_format_bytes(m->format);
-        bytes += one * (repeat == GRAPH_NONE ? i != except : g->ops[repeat].attrs.count - (i == except));
-    }
+    for (uint32_t i = 0; i < s->p.n_gemms; i++) bytes += home_bytes(s, g, i, except);
     return bytes / s->o->n_tiles;
+}
+
+static void insert_user(struct plan_infeasible *x, struct plan_user user) {
+    uint32_t i = x->n_users < ARRAY_LEN(x->users) ? x->n_users++ : x->n_users - 1;
+    if (i + 1 == ARRAY_LEN(x->users) && x->users[i].bytes >= user.bytes) return;
+    for (; i > 0 && x->users[i - 1].bytes < user.bytes; i--) x->users[i] = x->users[i - 1];
+    x->users[i] = user;
+}
+
+/* What product `misfit` lacks is taken by the others' parameters: they belong into its report. */
+static void add_homes(const struct search *s, const struct graph *g, uint32_t misfit,
+                      struct plan_infeasible *x) {
+    const uint64_t all = (uint64_t)s->o->standard_bytes + s->o->interleaved_bytes;
+    if (x->needs_bytes == 0 || x->has_bytes >= all || strcmp(x->memory, "all") != 0) return;
+    const uint64_t homes = homes_bytes(s, g, misfit);
+    x->needs_bytes += homes;
+    x->has_bytes = all;
+    for (uint32_t i = 0; i < s->p.n_gemms; i++) {
+        const uint64_t bytes = home_bytes(s, g, i, misfit) / s->o->n_tiles;
+        const uint32_t parameter = plan_resolve(g, s->p.gemms[i].right);
+        if (bytes != 0) insert_user(x, (struct plan_user){g->values[parameter].name, bytes});
+    }
 }
 
 static enum plan_status run(struct search *s, const struct graph *g, struct plan_result *ret) {
@@ -189,6 +215,7 @@ static enum plan_status run(struct search *s, const struct graph *g, struct plan
         ret->evaluations += s->sets[i].evaluations;
         if (s->sets[i].n == 0) {
             ret->infeasible = s->sets[i].best_misfit;
+            add_homes(s, g, i, &ret->infeasible);
             if (ret->infeasible.needs_bytes == 0) {
                 plan_refuse(&g->ops[s->p.gemms[i].op], "no grid satisfies the constraint",
                             s->error);

@@ -73,11 +73,13 @@ static void test_too_large(void) {
     expect("e2e-test --workload siglip-mlp-benchmark --mlp-batch 64", 3, "bytes too many");
     expect("e2e-test --workload siglip-mlp-benchmark --mlp-batch 64", 3,
            "what would help: a smaller batch or fewer rows, operands of products in F8");
+    expect("e2e-test --workload siglip-vit-benchmark --fuse-qkv --vit-layers 27", 3,
+           " B  block.up.weight\n");
     struct cli_said s = cli_run("e2e-test --workload siglip-vit-benchmark --vit-small --tiles 8 "
-                                "--vit-layers 20 --json");
+                                "--vit-layers 10 --json");
     g_assert_cmpint(s.status, ==, 3);
     g_assert_nonnull(strstr(s.err, "what would help:\n  parameters take "));
-    g_assert_nonnull(strstr(s.err, "each of the 20 iterations of the repeat keeps "));
+    g_assert_nonnull(strstr(s.err, "each of the 10 iterations of the repeat keeps "));
     g_assert_nonnull(strstr(s.err, "more tiles (--tiles; 8 of 1472 are used)"));
     g_assert_nonnull(strstr(s.out, "\"users\":[{\"bytes\":"));
     g_assert_cmpfloat(cli_number(s.out, "missing_bytes"), >, 0);
