@@ -17,19 +17,19 @@ static void test_attention(void) {
 /* Leading axes on both operands, plain and transposed. */
 static void test_products(void) {
     static const char *const graphs[] = {
-        "graph batched\n%a = input [6, 40, 72] fill normal 1 0\n"
-        "%b = parameter [6, 72, 48] fill normal 0.1 0\n"
-        "%c = gemm %a, %b : [6, 40, 48]\noutput %c atol 0.01 rtol 0.002\n",
-        "graph transposed\n%a = input [6, 72, 40] fill normal 1 0\n"
-        "%b = parameter [6, 48, 72] fill normal 0.1 0\n"
-        "%c = gemm %a, %b transpose_left transpose_right : [6, 40, 48]\n"
+        "graph batched\n%a = input [4, 96, 144] fill normal 1 0\n"
+        "%b = parameter [4, 144, 96] fill normal 0.1 0\n"
+        "%c = gemm %a, %b : [4, 96, 96]\noutput %c atol 0.01 rtol 0.002\n",
+        "graph transposed\n%a = input [4, 144, 96] fill normal 1 0\n"
+        "%b = parameter [4, 96, 144] fill normal 0.1 0\n"
+        "%c = gemm %a, %b transpose_left transpose_right : [4, 96, 96]\n"
         "output %c atol 0.01 rtol 0.002\n"};
     char *dir = cli_temp_dir(), *path = g_build_filename(dir, "g", NULL);
     for (guint g = 0; g < G_N_ELEMENTS(graphs); g++)
         for (guint i = 0; i < G_N_ELEMENTS(TILES); i++) {
             g_assert_true(g_file_set_contents(path, graphs[g], -1, NULL));
             char *options = g_strdup_printf("--graph %s --tiles %.0f", path, TILES[i]);
-            acceptance_check(&(struct acceptance){.options = options, .values = 6 * 40 * 48,
+            acceptance_check(&(struct acceptance){.options = options, .values = 4 * 96 * 96,
                                                   .max_error = 0.005, .intermediates = TRUE,
                                                   .least_active = TILES[i] / 2});
             g_free(options);
