@@ -10,7 +10,9 @@ enum {
     MOST_KEYS = 4096,
     LONG_WORDS = 128, /* a message of whole panels: 16 rows */
     SHORT_WORDS = 10, /* a message of columns that begin inside a panel */
-    LEAST_BLOCK = 64, /* keys of a block */
+    /* Keys of a block: its weighted values round to half every 16 keys, which the F32 state does not.
+     * With 256 projected attention of 729 tokens is off by 0.0020 at most, with 64 by 0.0017. */
+    BLOCK_KEYS = 64,
 };
 #define IMPOSSIBLE UINT64_MAX
 #define TOO_LARGE (UINT64_C(1) << 48)
@@ -212,23 +214,14 @@ static uint64_t stream_cycles(const struct attention *a, struct attention_grid g
                        step_bytes(a, g, a->block) + state);
 }
 
-/* Blocks of 64, 128, ... keys, two at least; with a single one there is nothing to merge. */
+/* Two blocks at least; with a single one there is nothing to merge. */
 static uint64_t choose_stream(struct attention *a) {
-    uint64_t best = IMPOSSIBLE;
-    struct attention_grid best_grid = {1, 1};
-    uint32_t best_block = 0;
-    for (a->block = LEAST_BLOCK; a->block < a->keys; a->block *= 2) {
-        struct attention_grid g = {1, 1};
-        const uint64_t cycles = cheapest(a, 1, stream_cycles, &g);
-        if (cycles >= best) continue;
-        best = cycles;
-        best_grid = g;
-        best_block = a->block;
-    }
-    a->block = best_block;
-    a->qk = a->soft = a->pv = best_grid;
+    struct attention_grid g = {1, 1};
+    a->block = BLOCK_KEYS;
+    const uint64_t cycles = a->keys > a->block ? cheapest(a, 1, stream_cycles, &g) : IMPOSSIBLE;
+    a->qk = a->soft = a->pv = g;
     a->strategy = PLAN_ATTENTION_STREAMING;
-    return best;
+    return cycles;
 }
 
 static void take_cheaper(struct attention *best, uint64_t *best_cycles, const struct attention *a,
