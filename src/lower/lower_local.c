@@ -85,9 +85,7 @@ bool lower_local_copies(struct lower *l) {
     uint32_t *order = order_by_tile(l);
     for (uint32_t i = 0; i < l->local->len; i++) {
         const struct lower_span *s = &g_array_index(l->local, struct lower_span, order[i]);
-        if (nests->len &&
-            add_row(&g_array_index(nests, struct nest, nests->len - 1), s))
-            continue;
+        if (nests->len && add_row(&g_array_index(nests, struct nest, nests->len - 1), s)) continue;
         const struct nest n = {*s, 1, 0, 0, 1, 0, 0};
         g_array_append_val(nests, n);
     }

@@ -1,7 +1,7 @@
 /* Attention. Three strategies, of which the cheapest is taken (attention_choose):
  *
- * key-split     Every (batch, row part, key part) is a tile: its scores stay there. In order: queries
- *               and keys to the grid; scores; row maxima of the key parts, combined by two small
+ * key-split     Every (batch, row part, key part) is a tile: its scores stay there. In order:
+ * queries and keys to the grid; scores; row maxima of the key parts, combined by two small
  *               exchanges; exponentials in place; product with the values, whose column of ones
  *               makes the denominators; partial results summed by rows; division.
  * materialised  The same work on three grids: scores are copied to whole rows for the softmax, the
@@ -78,14 +78,12 @@ static uint32_t combine_maxima(const struct attention *a, uint32_t partial) {
                                        .kernel = PROGRAM_KERNEL_ROW_MAX,
                                        .n_inputs = 1,
                                        .inputs = {build_copy(a->b, a->op, "maxima", &from, &all)}};
-    struct program_value rows =
-        attention_value(a, "maxima.rows", a->rows, 2, maxima_layout(a), g);
+    struct program_value rows = attention_value(a, "maxima.rows", a->rows, 2, maxima_layout(a), g);
     attention_own_rows(a, &rows, g);
     rows.layout.base = g.c;
     const struct held combined = {attention_compute(a, combine, &rows), program_map_identity(),
                                   false};
-    struct program_value each =
-        attention_value(a, "maxima.each", a->rows, 2, maxima_layout(a), g);
+    struct program_value each = attention_value(a, "maxima.each", a->rows, 2, maxima_layout(a), g);
     attention_by_rows(&each, g);
     build_axis(&each.layout, PROGRAM_REPLICA, g.c, 1);
     return build_copy(a->b, a->op, "maxima", &combined, &each);
@@ -93,8 +91,7 @@ static uint32_t combine_maxima(const struct attention *a, uint32_t partial) {
 
 uint32_t attention_maxima(const struct attention *a, uint32_t scores) {
     const struct attention_grid g = a->soft;
-    struct program_value own =
-        attention_value(a, "maxima", a->rows, 2 * g.c, maxima_layout(a), g);
+    struct program_value own = attention_value(a, "maxima", a->rows, 2 * g.c, maxima_layout(a), g);
     attention_by_rows(&own, g);
     build_axis(&own.layout, PROGRAM_COLS, g.c, 1);
     const uint32_t partial = attention_compute(a,
@@ -144,8 +141,7 @@ static uint32_t divided(const struct attention *a, uint32_t weighted) {
     if (a->pv.c > 1) {
         attention_own_rows(a, &y, a->pv);
         result = attention_compute(
-            a,
-            (struct program_op){.compute = PROGRAM_SUM, .n_inputs = 1, .inputs = {result}}, &y);
+            a, (struct program_op){.compute = PROGRAM_SUM, .n_inputs = 1, .inputs = {result}}, &y);
     }
     y.cols = a->out;
     y.name = a->op->name;
@@ -199,15 +195,15 @@ bool build_attention(struct build *b, const struct graph_op *op) {
     a.scale = op->attrs.scale != 0 ? op->attrs.scale : 1 / sqrtf((float)a.width);
     a.n = MIN(a.batch, b->p->n_tiles);
     const struct held *values = &b->held[plan_resolve(b->g, op->operands[2])];
-    if (plan_attention_is_by_rows(b->g, op) ||
-        (values->value != PROGRAM_NONE && !values->swapped))
+    if (plan_attention_is_by_rows(b->g, op) || (values->value != PROGRAM_NONE && !values->swapped))
         return build_attention_rows(b, op);
     attention_settle(&a);
     a.whole = attention_whole_panels(&a);
-    if (!attention_choose(&a)) return plan_refuse(op, "no grid within the kernels' limits", b->error);
+    if (!attention_choose(&a))
+        return plan_refuse(op, "no grid within the kernels' limits", b->error);
     uint32_t bias = PROGRAM_NONE;
-    const uint32_t result = a.strategy == PLAN_ATTENTION_STREAMING ? attention_stream(&a, &bias)
-                                                                   : attend(&a, &bias);
+    const uint32_t result =
+        a.strategy == PLAN_ATTENTION_STREAMING ? attention_stream(&a, &bias) : attend(&a, &bias);
     build_hold(b, op->results[0], biased(&a, result, bias));
     return true;
 }

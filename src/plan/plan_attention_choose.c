@@ -10,12 +10,13 @@ enum {
     MOST_KEYS = 4096,
     LONG_WORDS = 128, /* a message of whole panels: 16 rows */
     SHORT_WORDS = 10, /* a message of columns that begin inside a panel */
-    /* Keys of a block: its weighted values round to half every 16 keys, which the F32 state does not.
-     * With 256 projected attention of 729 tokens is off by 0.0020 at most, with 64 by 0.0017. */
+    /* Keys of a block: its weighted values round to half every 16 keys, which the F32 state does
+     * not. With 256 projected attention of 729 tokens is off by 0.0020 at most, with 64 by 0.0017.
+     */
     BLOCK_KEYS = 64,
 };
 #define IMPOSSIBLE UINT64_MAX
-#define TOO_LARGE (UINT64_C(1) << 48)
+#define TOO_LARGE  (UINT64_C(1) << 48)
 
 /* The largest tile of a grid. */
 struct tile {
@@ -72,7 +73,8 @@ static uint64_t qk_cycles(const struct attention *a, struct attention_grid g, ui
 
 static uint64_t soft_cycles(const struct attention *a, struct attention_grid g, uint32_t keys) {
     if (!possible(a, g, keys)) return IMPOSSIBLE;
-    if (g.c > 1 && (a->n * g.r + 1) * g.c > a->b->p->n_tiles) return IMPOSSIBLE; /* combine_maxima */
+    if (g.c > 1 && (a->n * g.r + 1) * g.c > a->b->p->n_tiles)
+        return IMPOSSIBLE; /* combine_maxima */
     const struct tile t = tile_of(a, g, keys);
     const struct kernel_spec maxima = {KERNEL_ROW_MAX, {t.rows, t.keys, t.valid}};
     const struct kernel_spec exponential = {
@@ -145,8 +147,8 @@ static uint64_t cheapest(const struct attention *a, uint32_t most_c, grid_price 
 }
 
 static uint64_t split_price(const struct attention *a, struct attention_grid g) {
-    const uint64_t cycles = sum(sum(qk_cycles(a, g, a->keys), soft_cycles(a, g, a->keys)),
-                                pv_cycles(a, g));
+    const uint64_t cycles =
+        sum(sum(qk_cycles(a, g, a->keys), soft_cycles(a, g, a->keys)), pv_cycles(a, g));
     return with_memory(a, cycles, step_bytes(a, g, a->keys));
 }
 
@@ -204,8 +206,8 @@ static uint64_t choose_materialised(struct attention *a, uint8_t products) {
 static uint64_t stream_cycles(const struct attention *a, struct attention_grid g) {
     const struct tile t = tile_of(a, g, a->block);
     const uint32_t blocks = ceil_div_u32(a->keys, a->block);
-    const struct kernel_spec merge = {
-        KERNEL_MERGE_PANELS, {t.rows, t.out, 0, 0, 1, num_f16_from_f32(a->scale)}};
+    const struct kernel_spec merge = {KERNEL_MERGE_PANELS,
+                                      {t.rows, t.out, 0, 0, 1, num_f16_from_f32(a->scale)}};
     const uint64_t each = sum(sum(qk_cycles(a, g, a->block), soft_cycles(a, g, a->block)),
                               weighted_cycles(a, g, a->block));
     if (each == IMPOSSIBLE) return IMPOSSIBLE;

@@ -225,13 +225,13 @@ uint32_t attention_keys(const struct attention *a, struct attention_keys range) 
 /* The transposed values in F8: whole rows (channels) spread over the tiles. */
 static uint32_t values_f8(const struct attention *a, const struct held *from) {
     const struct program_value *t = &a->b->p->values[from->value];
-    struct program_value v = {
-        .name = arena_printf(a->b->p->arena, "%s.values.f8", a->op->name),
-        .batch = t->batch,
-        .rows = t->rows,
-        .cols = t->cols,
-        .inside = PROGRAM_NONE,
-        .layout = build_layout(PROGRAM_F8_F143, PROGRAM_AMP_BATCHED, PROGRAM_ANY)};
+    struct program_value v = {.name = arena_printf(a->b->p->arena, "%s.values.f8", a->op->name),
+                              .batch = t->batch,
+                              .rows = t->rows,
+                              .cols = t->cols,
+                              .inside = PROGRAM_NONE,
+                              .layout =
+                                  build_layout(PROGRAM_F8_F143, PROGRAM_AMP_BATCHED, PROGRAM_ANY)};
     attention_exponent(a, &v, false);
     const uint32_t parts = MIN(t->rows, a->b->p->n_tiles);
     build_axis(&v.layout, PROGRAM_ROWS, parts, a->b->p->n_tiles / parts);
@@ -253,8 +253,8 @@ uint32_t attention_values(const struct attention *a, struct attention_keys range
     if (from.value == PROGRAM_NONE) {
         struct program_value home = v;
         home.cols = a->out;
-        from = (struct held){source_rows(a, 2, range.first, a->keys, &home),
-                             program_map_identity(), false};
+        from = (struct held){source_rows(a, 2, range.first, a->keys, &home), program_map_identity(),
+                             false};
     } else {
         if (a->pv8 && b->cast[graph_value] == PROGRAM_NONE)
             b->cast[graph_value] = values_f8(a, &from);

@@ -1,7 +1,7 @@
 /* Streaming attention: every tile owns rows and takes the keys block by block: a block's keys and
- * values arrive, its scores, maxima, exponentials and weighted values are made, and these are merged
- * into a state of F32 (largest score so far, denominator, weighted sum). No more than a block of
- * keys, scores and values is on a tile at a time. The last merge divides. */
+ * values arrive, its scores, maxima, exponentials and weighted values are made, and these are
+ * merged into a state of F32 (largest score so far, denominator, weighted sum). No more than a
+ * block of keys, scores and values is on a tile at a time. The last merge divides. */
 #include "plan/plan_attention.h"
 
 enum { STATE_HEADER = 4 }; /* floats before the values of a row: kernels, MERGE_PANELS */
@@ -42,8 +42,7 @@ uint32_t attention_stream(const struct attention *a, uint32_t *ret_bias) {
         const uint32_t scores = attention_scores(a, queries, k, range.n);
         const uint32_t maxima = attention_maxima(a, scores);
         const uint32_t p = attention_exponentials(a, scores, maxima);
-        state = merge(a, state, attention_weighted(a, p, v), maxima,
-                      first + range.n == a->keys);
+        state = merge(a, state, attention_weighted(a, p, v), maxima, first + range.n == a->keys);
     }
     *ret_bias = bias;
     return state;

@@ -140,7 +140,8 @@ static uint32_t left_operand(struct build *b, const struct plan_gemm *m,
     if (rows.n == m->rows && m->format == PROGRAM_F16 && !build_is_source(b, m->left))
         return build_place(b, op, m->left, &v, false);
     const struct program_value *x = &b->p->values[from.value];
-    if (rows.n == m->rows && memcmp(&x->layout, &v.layout, sizeof v.layout) == 0 && m->format != PROGRAM_F16)
+    if (rows.n == m->rows && memcmp(&x->layout, &v.layout, sizeof v.layout) == 0 &&
+        m->format != PROGRAM_F16)
         return from.value;
     from.map.offset[1] += (int32_t)rows.first;
     return build_copy(b, op, "gather", &from, &v);
@@ -450,8 +451,7 @@ static void build_passes(struct build *b, struct work *w) {
         const uint32_t parts = c->passes * c->r;
         w->first_part = i * c->r;
         w->rows.first = program_part_start(w->m->rows, 1, parts, w->first_part);
-        w->rows.n =
-            program_part_start(w->m->rows, 1, parts, w->first_part + c->r) - w->rows.first;
+        w->rows.n = program_part_start(w->m->rows, 1, parts, w->first_part + c->r) - w->rows.first;
         w->left = left_operand(b, w->m, c, w->rows);
         if (i == 0) w->right = right_operand(b, w->m, c);
         normal_product(b, w);
@@ -507,8 +507,7 @@ static struct work start_work(struct build *b, uint32_t i) {
 }
 
 static void operands(struct build *b, struct work *w) {
-    w->left = w->m->swapped ? swapped_left(b, w->m, &w->c)
-                            : left_operand(b, w->m, &w->c, w->rows);
+    w->left = w->m->swapped ? swapped_left(b, w->m, &w->c) : left_operand(b, w->m, &w->c, w->rows);
     w->right = w->m->swapped ? swapped_right(b, w->m, &w->c) : right_operand(b, w->m, &w->c);
 }
 

@@ -1,7 +1,7 @@
-/* Layer normalisation of rows of whole panels. Each row part lies on c tiles, a part of its columns on
- * each. With one it is a call on whole rows; with more, every tile makes the moments of its part,
- * gets those of the others and applies them. The number of column parts is that with the smallest
- * sum of closed forms. */
+/* Layer normalisation of rows of whole panels. Each row part lies on c tiles, a part of its columns
+ * on each. With one it is a call on whole rows; with more, every tile makes the moments of its
+ * part, gets those of the others and applies them. The number of column parts is that with the
+ * smallest sum of closed forms. */
 #include "plan/plan_build.h"
 
 struct norm_grid {
@@ -85,12 +85,11 @@ static uint32_t all_moments(struct build *b, const struct graph_op *op, uint32_t
     all.batch = g.c;
     all.cols = 2;
     build_axis(&all.layout, PROGRAM_REPLICA, g.c, 1);
-    struct held from = {kernel(b, op,
-                               (struct program_op){.kernel = PROGRAM_KERNEL_MOMENTS,
-                                                   .n_inputs = 1,
-                                                   .inputs = {x}},
-                               &own),
-                        program_map_identity(), false};
+    struct held from = {
+        kernel(b, op,
+               (struct program_op){.kernel = PROGRAM_KERNEL_MOMENTS, .n_inputs = 1, .inputs = {x}},
+               &own),
+        program_map_identity(), false};
     from.map.inner_to[0][0] = 0; /* part p, row, moment m: row, column 2 p + m */
     from.map.inner_to[0][2] = 2;
     return build_copy(b, op, "moments", &from, &all);
@@ -109,9 +108,8 @@ bool build_norm(struct build *b, const struct graph_op *op) {
     const uint32_t x = build_place(b, op, op->operands[0], &v, false);
     const uint32_t scale = parameter_row(b, op, 1, &v, g), bias = parameter_row(b, op, 2, &v, g);
     v.name = op->name;
-    struct program_op norm = {.kernel = PROGRAM_KERNEL_LAYER_NORM,
-                              .n_inputs = 3,
-                              .inputs = {x, scale, bias}};
+    struct program_op norm = {
+        .kernel = PROGRAM_KERNEL_LAYER_NORM, .n_inputs = 3, .inputs = {x, scale, bias}};
     if (g.c > 1)
         norm = (struct program_op){.kernel = PROGRAM_KERNEL_APPLY_MOMENTS,
                                    .n_inputs = 4,

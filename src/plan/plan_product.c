@@ -49,7 +49,7 @@ struct price {
     const struct plan_gemm *m;
     const struct plan_options *o;
     struct plan_set *set;
-    GArray *found; /* plan_candidate, product_cycles a lower bound */
+    GArray *found;        /* plan_candidate, product_cycles a lower bound */
     uint64_t homes_bytes; /* of other parameters on a tile */
     uint32_t left_limit;
     bool any_use;         /* grids that leave most tiles idle, too */
@@ -100,7 +100,9 @@ static void set_memory(const struct plan_gemm *m, struct plan_candidate *c) {
     c->result_bytes = c->k > 1 ? align_up_u32(ceil_div_u32(c->out_bytes, c->owners), 32) : 0;
     c->received_bytes = c->result_bytes * (c->k - 1);
     c->result_bytes *= c->passes;
-    const uint32_t kept = c->passes == 1 ? 0 : c->k > 1 ? c->result_bytes : c->passes * c->out_bytes;
+    const uint32_t kept = c->passes == 1 ? 0
+                          : c->k > 1     ? c->result_bytes
+                                         : c->passes * c->out_bytes;
     c->resident_bytes = c->home == PLAN_HOME_INSIDE
                             ? c->right_bytes
                             : align_up_u32(ceil_div_u32(c->right_bytes, c->r), 32);
@@ -207,7 +209,8 @@ static bool fits(struct price *p, const struct plan_candidate *c) {
     return false;
 }
 
-/* Passes over the rows, for a swapped product and one that adds fewer rows than it has not offered. */
+/* Passes over the rows, for a swapped product and one that adds fewer rows than it has not offered.
+ */
 static uint32_t most_passes(const struct plan_gemm *m, uint32_t r) {
     if (m->swapped) return 1;
     if (m->epilogue & PROGRAM_EPILOGUE_RESIDUAL) {
@@ -222,15 +225,14 @@ static uint32_t most_passes(const struct plan_gemm *m, uint32_t r) {
 static bool fewest_passes(struct price *p, struct plan_candidate *x) {
     const struct plan_gemm *m = p->m;
     const uint32_t most = most_passes(m, x->r);
-    const uint32_t forced =
-        m->constraint.passes ? m->constraint.passes : MIN(p->o->passes, most);
+    const uint32_t forced = m->constraint.passes ? m->constraint.passes : MIN(p->o->passes, most);
     if (forced > most) return false;
     for (x->passes = forced ? forced : 1; x->passes <= (forced ? forced : most); x->passes++) {
         const uint32_t parts = x->passes * x->r;
         x->local_rows = ceil_div_u32(m->rows, parts);
         /* An owner has a window of at least one 32-byte row; a small block has fewer than k. */
-        const uint64_t rows32 = (uint64_t)(m->rows / parts) *
-                                (ceil_div_u32(m->columns, 16) / x->c) * m->batch;
+        const uint64_t rows32 =
+            (uint64_t)(m->rows / parts) * (ceil_div_u32(m->columns, 16) / x->c) * m->batch;
         x->owners = (uint32_t)MIN(rows32, x->k);
         set_memory(m, x);
         if ((m->swapped ? x->right_bytes : x->left_bytes) > p->left_limit) continue;
@@ -379,6 +381,7 @@ static uint64_t edge_messages(const struct plan_gemm *mf, const struct plan_cand
 
 uint64_t plan_edge_cycles(const struct plan_gemm *mf, const struct plan_candidate *from,
                           const struct plan_gemm *mt, const struct plan_candidate *to) {
-    return plan_in_cycles(to, left_items(to), to->left_bytes / 4 / edge_messages(mf, from, mt, to)) +
+    return plan_in_cycles(to, left_items(to),
+                          to->left_bytes / 4 / edge_messages(mf, from, mt, to)) +
            to->convert_cycles;
 }
