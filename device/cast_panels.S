@@ -1,7 +1,12 @@
 // cast_panels: A16 panels of halves to A32 panels of F8, out = round(in * 2^-scale).
 //
+// Entries    cast_panels; cast_shifted_panels: in place, the halves standing S bytes behind the result
 // Arguments  m2 = out, m3 = in, m4 = R, m5 = C / 16, m6 = (-scale) & 63,
 //            m7 = format (3 F143, 0 F152)
+//            shifted: m2 = out (in = out + S), m3 = R, m4 = C / 32, m5 = (-scale) & 63, m6 = format,
+//            m7 = S / (32 R)
+// Chunks     shifted: S / (32 R) pairs of panels, then twice as many in each launch: a chunk's
+//            results end where its halves begin
 // Shapes     R >= 1, C a multiple of 32; in in the interleaved region, 32-byte aligned (128-bit loads);
 //            out 8-byte aligned, anywhere
 // Split      contiguous rows from floor(w * R / 6) in every panel
@@ -59,3 +64,48 @@ cast_panels_panel:
     brnzdec $m1, cast_panels_panel
 cast_panels_exit:
     exitz $m15
+
+// m0 worker, m1 step, m2 out, m3 32 R, m4 pairs left, m5 panels of the chunk, m7 pairs of the next
+// chunk, m8 in, m9 pairs of this one
+    KERNEL_SECTION cast_shifted_panels
+    .supervisor
+    KERNEL_GLOBAL cast_shifted_panels
+    add $m11, $m11, -32
+    setzi $m0, cast_panels_worker
+    mul $m8, $m7, $m3
+    min $m9, $m7, $m4
+    nop
+    nop
+    nop
+    nop
+    st32 $m3, $m11, $m15, 2
+    st32 $m5, $m11, $m15, 4
+    st32 $m6, $m11, $m15, 5
+    shl $m8, $m8, 5
+    shl $m3, $m3, 5
+    add $m5, $m9, $m9
+    nop
+    nop
+    nop
+    nop
+    add $m8, $m2, $m8
+cast_shifted_panels_chunk:
+    st32 $m2, $m11, $m15, 0
+    st32 $m5, $m11, $m15, 3
+    st32 $m8, $m11, $m15, 1
+    runall $m0, $m11, 0
+    mul $m1, $m9, $m3
+    sub $m4, $m4, $m9
+    add $m7, $m7, $m7
+    add $m2, $m2, $m1
+    add $m1, $m1, $m1
+    min $m9, $m7, $m4
+    add $m8, $m8, $m1
+    add $m5, $m9, $m9
+    sync 2
+    brnz $m4, cast_shifted_panels_chunk
+    add $m11, $m11, 32
+    br $m10
+    .size cast_shifted_panels, . - cast_shifted_panels
+    .worker
+    .align 8

@@ -61,17 +61,15 @@ static bool shifted_describe(const struct kernel_spec *spec, struct kernel_needs
     return true;
 }
 
-/* The supervisor's work on the next chunk beside a launch; a result is ready 7 cycles later. */
-static void shifted_next(struct kernel_time *t) {
-    uint64_t ready[4];
-    for (uint32_t i = 0; i < 4; i++) {
+/* The supervisor's n steps towards the next chunk beside a launch: step i needs the result of step
+ * needs[i] (itself: of none), ready 7 cycles after that issued. */
+static void shifted_next(struct kernel_time *t, const uint8_t *needs, uint32_t n) {
+    uint64_t ready[8];
+    BUG_ON(n > ARRAY_LEN(ready));
+    for (uint32_t i = 0; i < n; i++) {
+        if (needs[i] != i) t->now = MAX(t->now, ready[needs[i]]);
         kernel_time_issue(t, 1);
         ready[i] = t->now - 1 + TARGET_SUPER_RESULT_CYCLES;
-    }
-    const uint32_t needs[3] = {0, 1, 3};
-    for (uint32_t i = 0; i < 3; i++) {
-        t->now = MAX(t->now, ready[needs[i]]);
-        kernel_time_issue(t, 1);
     }
 }
 
@@ -80,7 +78,8 @@ static uint64_t shifted_cycles(const struct kernel_spec *spec, uint32_t lane) {
     struct kernel_time t;
     kernel_time_begin(&t, lane);
     kernel_time_issue_n(&t, TARGET_SUPER_STORE_ADDRESS_CYCLES + 2 * TARGET_SUPER_STORE_CYCLES + 1);
-    for (uint64_t in = t.now - 1 + TARGET_SUPER_RESULT_CYCLES; left > 0; left -= MIN(chunk, left), chunk *= 2) {
+    const uint64_t in = t.now - 1 + TARGET_SUPER_RESULT_CYCLES;
+    for (; left > 0; left -= MIN(chunk, left), chunk *= 2) {
         uint32_t slots[TARGET_N_WORKERS];
         for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
             const uint32_t vectors = kernel_share(MIN(chunk, left), w);
@@ -91,7 +90,8 @@ static uint64_t shifted_cycles(const struct kernel_spec *spec, uint32_t lane) {
         t.now = MAX(t.now, in);
         kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
         kernel_time_runall(&t, slots);
-        shifted_next(&t);
+        static const uint8_t NEEDS[] = {0, 1, 2, 3, 0, 1, 3};
+        shifted_next(&t, NEEDS, ARRAY_LEN(NEEDS));
         kernel_time_sync(&t);
         kernel_time_issue(&t, left > chunk ? TARGET_SUPER_BRANCH_CYCLES : 1);
     }
@@ -145,6 +145,64 @@ static uint32_t panels_scalars(const struct kernel_spec *spec, uint32_t *ret) {
     ret[3] = spec->p[3] ? 0 : 3;
     return 4;
 }
+
+/* --- Panels in place: rows, columns, scale, f152, shift. --- */
+
+static bool shifted_panels_describe(const struct kernel_spec *spec, struct kernel_needs *ret,
+                                    GError **error) {
+    if (!kernel_check_param(spec, 0, 1, 8192, 1, error)) return false;
+    if (!kernel_check_param(spec, 1, 32, 1 << 16, 32, error)) return false;
+    if (!cast_check_scale(spec, 2, error)) return false;
+    if (!kernel_check_param(spec, 3, 0, 1, 1, error)) return false;
+    const uint32_t pair = 32 * spec->p[0];
+    if (!kernel_check_param(spec, 4, pair, 1 << 19, pair, error)) return false;
+    const uint64_t n = (uint64_t)spec->p[0] * spec->p[1];
+    kernel_operand_add(ret, 2 * n + spec->p[4], 32, KERNEL_READ_WRITE, KERNEL_MEMORY_INTERLEAVED,
+                       KERNEL_F16);
+    ret->useful_work = n / 2;
+    return true;
+}
+
+static uint64_t shifted_panels_cycles(const struct kernel_spec *spec, uint32_t lane) {
+    uint32_t left = spec->p[1] / 32, chunk = spec->p[4] / (32 * spec->p[0]);
+    struct kernel_time t;
+    kernel_time_begin(&t, lane);
+    kernel_time_issue_n(&t, TARGET_SUPER_STORE_ADDRESS_CYCLES + 3 * TARGET_SUPER_STORE_CYCLES + 8);
+    const uint64_t in = t.now - 1 + TARGET_SUPER_RESULT_CYCLES;
+    for (; left > 0; left -= MIN(chunk, left), chunk *= 2) {
+        uint32_t slots[TARGET_N_WORKERS];
+        for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
+            const uint32_t rows = kernel_block(spec->p[0], w);
+            slots[w] = rows ? CAST_PANELS_SETUP + 2 * MIN(chunk, left) * (4 * rows + 6)
+                            : CAST_PANELS_IDLE;
+        }
+        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
+        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
+        t.now = MAX(t.now, in);
+        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
+        kernel_time_runall(&t, slots);
+        static const uint8_t NEEDS[] = {0, 1, 2, 0, 0, 2, 4, 5};
+        shifted_next(&t, NEEDS, ARRAY_LEN(NEEDS));
+        kernel_time_sync(&t);
+        kernel_time_issue(&t, left > chunk ? TARGET_SUPER_BRANCH_CYCLES : 1);
+    }
+    kernel_time_issue(&t, 1);
+    return kernel_time_end(&t, lane);
+}
+
+static uint32_t shifted_panels_scalars(const struct kernel_spec *spec, uint32_t *ret) {
+    ret[0] = spec->p[0];
+    ret[1] = spec->p[1] / 32;
+    ret[2] = -spec->p[2] & 63;
+    ret[3] = spec->p[3] ? 0 : 3;
+    ret[4] = spec->p[4] / (32 * spec->p[0]);
+    return 5;
+}
+
+const struct kernel_family kernel_family_CAST_SHIFTED_PANELS = {
+    .describe = shifted_panels_describe,
+    .cycles = shifted_panels_cycles,
+    .scalars = shifted_panels_scalars};
 
 const struct kernel_family kernel_family_CAST_F16_F8 = {.describe = cast_describe,
                                                         .cycles = cast_cycles,

@@ -24,6 +24,7 @@ num_kernel_twin num_kernel_add_f16, num_kernel_mul_f16;
 num_kernel_twin num_kernel_cast_f8_f16, num_kernel_cast_f8_f32,
     num_kernel_cast_f32_f16, num_kernel_cast_f16_f32;
 num_kernel_twin num_kernel_cast_f16_f8, num_kernel_cast_panels, num_kernel_cast_shifted_f8;
+num_kernel_twin num_kernel_cast_shifted_panels;
 num_kernel_twin num_kernel_cast_f32_f8, num_kernel_cast_f8_f8;
 num_kernel_twin num_kernel_norm_f16, num_kernel_moments_f16, num_kernel_apply_moments_f16;
 num_kernel_twin num_kernel_add_moments_f16, num_kernel_add_norm_f16;

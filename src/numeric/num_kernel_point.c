@@ -132,6 +132,20 @@ void num_kernel_cast_f16_f8(const uint32_t *p, void *const *op) {
         out[e] = num_f8_from_f32(num_f16_to_f32(in[e]), format, (int32_t)p[1]);
 }
 
+/* A pair of panels at a time: its results do not reach halves that are still to be read, but its
+ * own second panel's first results stand between its first panel's. */
+void num_kernel_cast_shifted_panels(const uint32_t *p, void *const *op) {
+    uint8_t *buffer = op[0];
+    const size_t pair = 64 * (size_t)p[0];
+    uint8_t *copy = g_malloc(pair);
+    for (uint32_t k = 0; k < p[1] / 32; k++) {
+        memcpy(copy, buffer + p[4] + k * pair, pair);
+        const uint32_t call[4] = {p[0], 32, p[2], p[3]};
+        num_kernel_cast_panels(call, (void *const[]){buffer + k * pair / 2, copy});
+    }
+    g_free(copy);
+}
+
 /* In increasing order no result reaches halves that are still to be read. */
 void num_kernel_cast_shifted_f8(const uint32_t *p, void *const *op) {
     uint8_t *out = op[0];
