@@ -41,7 +41,7 @@ struct rg_record {
 };
 struct rg_recipe {
     uint32_t tiles, options; /* options: bits for the planner */
-    uint32_t first[6];       /* rank and extents of the first input */
+    uint32_t first[7];       /* rank and extents of the first input */
     uint32_t n;
     struct rg_record record[RG_MAX_OPS];
 };
@@ -399,8 +399,9 @@ static void rg_apply(struct rg_build *b) {
 /* The graph of a recipe; its outputs are the values that nothing reads. */
 static struct graph *rg_graph(const struct rg_recipe *recipe) {
     struct rg_build b = {.g = graph_new("random")};
-    struct graph_shape s = {.n_dims = recipe->first[0] % 5};
-    for (uint32_t i = 0; i < s.n_dims; i++) s.dim[i] = 1 + recipe->first[1 + i] % 24;
+    struct graph_shape s = {.n_dims = recipe->first[0] % (GRAPH_MAX_DIMS + 1)};
+    for (uint32_t i = 0; i < s.n_dims; i++)
+        s.dim[i] = 1 + recipe->first[1 + i] % (s.n_dims > 4 ? 5 : 24);
     while (graph_shape_elements(&s) > RG_MAX_ELEMENTS)
         for (uint32_t i = 0; i < s.n_dims; i++) s.dim[i] = ceil_div_u32(s.dim[i], 2);
     rg_add(&b, graph_add_input(b.g, "x", s, (struct graph_fill){GRAPH_FILL_UNIFORM, -2, 2}), 2);
@@ -423,7 +424,7 @@ static struct rg_recipe rg_recipe(uint64_t seed) {
     r.tiles = TILES[rand_u64(seed, 1, at++) % ARRAY_LEN(TILES)];
     if (rand_u64(seed, 1, at++) % 32 == 0) r.tiles = 1472;
     r.options = (uint32_t)rand_u64(seed, 1, at++);
-    for (uint32_t i = 0; i < ARRAY_LEN(r.first); i++) r.first[i] = (uint32_t)(rand_u64(seed, 2, i) % (i ? 24 : 5));
+    for (uint32_t i = 0; i < ARRAY_LEN(r.first); i++) r.first[i] = (uint32_t)(rand_u64(seed, 2, i) % (i ? 24 : GRAPH_MAX_DIMS + 1));
     for (uint32_t i = 0; i < r.n; i++) {
         const uint32_t kind = (uint32_t)(rand_u64(seed, 3 + i, RG_NUMBERS) % (RG_N_KINDS + 4));
         r.record[i].kind = kind < RG_N_KINDS ? kind : kind % 2 ? RG_GEMM : RG_ATTENTION;

@@ -84,15 +84,18 @@ static bool call_registers(struct emit_tile *w, uint32_t call,
 }
 
 /* The register that holds operand i: kernels may pass scalars between operands. Scalars are below
- * SRAM, so the address tells. Without addresses (sizes only) any register serves. */
-static uint32_t operand_register(const struct emit_tile *w, const uint32_t *value, uint32_t n,
-                                 struct tg_ref operand, uint32_t i) {
-    if (w->r->address == NULL) return i;
-    const uint32_t address = ref_address(w, operand);
-    for (uint32_t k = 0; k < n; k++)
-        if (value[k] == address) return k;
+ * SRAM, so the address tells; of operands that are one place each has a register of its own (`taken`:
+ * those found before). Without addresses (sizes only) any register serves. */
+static uint32_t operand_register(const struct emit_tile *w, const uint32_t *value,
+                                 struct tg_ref operand, uint32_t *taken) {
+    const uint32_t address = w->r->address == NULL ? 0 : ref_address(w, operand);
+    for (uint32_t k = 0; k < KERNEL_MAX_REGISTERS; k++) {
+        if (*taken >> k & 1 || (w->r->address != NULL && value[k] != address)) continue;
+        *taken |= 1u << k;
+        return k;
+    }
     BUG_ON("an operand in no register");
-    return i;
+    return 0;
 }
 
 static void emit_kernel(struct emit_tile *w, uint32_t call) {
@@ -104,11 +107,12 @@ static void emit_kernel(struct emit_tile *w, uint32_t call) {
     uint32_t value[KERNEL_MAX_REGISTERS], n = 0;
     if (!call_registers(w, call, value, &n)) return;
     for (uint32_t i = 0; i < n; i++) emit_setzi(c, M_ARGUMENT + i, value[i]);
+    uint32_t taken = 0;
     for (uint32_t i = 0; i < n_operands; i++) {
         const int32_t stride = emit_ref_stride(w, g->calls.operand[first + i]);
         if (stride == 0) continue;
         const uint32_t at =
-            M_ARGUMENT + operand_register(w, value, n, g->calls.operand[first + i], i);
+            M_ARGUMENT + operand_register(w, value, g->calls.operand[first + i], &taken);
         emit_ld32(c, M_OFFSET, M_STACK, emit_frame_word(w, stride));
         emit_add_reg(c, at, at, M_OFFSET);
     }

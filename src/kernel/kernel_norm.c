@@ -272,9 +272,9 @@ const struct kernel_family kernel_family_RMS_F16 = {
 /* --- The same with padded rows (device/norm_valid.S): rows, columns, valid, epsilon. --- */
 
 enum {
-    NORM_VALID_SETUP = 37,
+    NORM_VALID_SETUP = 62,
     NORM_VALID_ROW = 53,
-    NORM_VALID_IDLE = 24,
+    NORM_VALID_IDLE = 49,
     RMS_VALID_SETUP = 28,
     RMS_VALID_ROW = 27,
     RMS_VALID_IDLE = 17,

@@ -37,13 +37,13 @@ static void norm_moments_valid(const struct norm_row *r, float inverse_n, uint32
     const uint16_t centre = num_h(mean);
     float square[8] = {0};
     for (uint32_t e = 0; e < 16 * r->panels; e++) {
-        const float d = num_f16_to_f32(num_h_sub(centre, r->in[e / 16 * r->step + e % 16]));
+        const bool valid = e < 16 * r->panels - pads;
+        const float d =
+            valid ? num_f16_to_f32(num_h_sub(centre, r->in[e / 16 * r->step + e % 16])) : 0;
         square[e % 8] = num_f32_flush(fmaf(d, d, square[e % 8]));
     }
-    const float half = num_f16_to_f32(centre), shift = f32_sub(mean, half);
-    float sum = norm_collect(square);
-    if (pads) sum = f32_sub(sum, f32_mul(f32_mul(half, half), (float)pads));
-    const float variance = f32_sub(f32_mul(sum, inverse_n), f32_mul(shift, shift));
+    const float shift = f32_sub(mean, num_f16_to_f32(centre));
+    const float variance = f32_sub(f32_mul(norm_collect(square), inverse_n), f32_mul(shift, shift));
     *ret_mean = mean;
     *ret_variance = variance > 0 ? variance : 0;
 }

@@ -2,7 +2,7 @@
 #include "../random_graph_run.h"
 
 static void test_random(void) {
-    rgr_test(1, 2000);
+    rgr_test(1, 2500);
 }
 
 /* The shrinker: a graph that "fails" where a transposition moves an axis of three or more ends as
@@ -49,6 +49,12 @@ static void test_found(void) {
              "%w = parameter [4, 1, 1] fill uniform 0.5 1.5\n"
              "%r = repeat repeat count 4 carried %a = %x iterated %v = %w {\n"
              "  %b = gemm %a, %v\n  %c = gemm %b, %v\n  yield %c\n}\noutput %r\n"},
+        /* two moving operands of a call in one place */
+        {1, "graph twice\n%x = input [70, 5] fill uniform -2 2\n"
+            "%p = parameter [70, 5] fill uniform -2 2\n%q = parameter [2, 5] fill uniform -1 1\n"
+            "%r = repeat repeat count 2 carried %a = %x invariant %b = %p iterated %c = %q {\n"
+            "  %d = mul %a, %c\n  %e = add %d, %b\n  %f = layer_norm %e, %c, %c epsilon 1e-5\n"
+            "  yield %f\n}\noutput %r\n"},
         /* queries held with their leading axes in the rows */
         {1, "graph rows\n%x = input [2, 1] fill uniform -2 2\n"
             "%p = parameter [2, 2, 2] fill uniform -2 2\n"
@@ -99,8 +105,8 @@ static void test_tiles(void) {
     static const char *const GRAPHS[] = {
         "graph dot\n%a = input [1, 4096]\n%b = input [4096, 1]\n%y = gemm %a, %b\noutput %y\n",
         "graph row\n%a = input [1, 1024]\n%b = parameter [1024, 48]\n%y = gemm %a, %b\noutput %y\n",
-        "graph left\n%a = input [64, 13]\n%b = input [64, 17]\n"
-        "%y = gemm %a, %b transpose_left\noutput %y\n",
+        ("graph left\n%a = input [64, 13]\n%b = input [64, 17]\n"
+         "%y = gemm %a, %b transpose_left\noutput %y\n"),
         "graph small\n%a = input [7, 64]\n%b = parameter [64, 64]\n%y = gemm %a, %b\noutput %y\n",
     };
     if (rgr_why == NULL) rgr_why = g_string_new(NULL);
