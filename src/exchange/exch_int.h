@@ -134,6 +134,7 @@ struct exch_dense_options {
     uint32_t tail;
     float lead; /* slots by which a sender looks earlier per word more than the mean left */
     int32_t keep_before; /* messages of the given schedule sent before this stay; 0 = none */
+    bool in_step; /* start rule: the parity of every slot is that of its sender, if lengths are even */
     const struct exch_dense_small *small; /* NULL: only slots count */
 };
 bool exch_dense_applies(const struct exch_msgs *m);

@@ -213,27 +213,28 @@ static void try_static(struct attempt *a) {
 /* Found by trials on seed 1 of the kinds of exchange 16. Phases of one length prefer the first two,
  * mixed ones the third, which then goes first. */
 static const struct exch_dense_options dense_sets[] = {
-    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0, NULL},
-    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0, NULL},
-    {16, 4, 0.003f, true, 0, 0, 0, 0, NULL},
-    {16, 8, 0.01f, true, 0.1f, 500, 0.1f, 0, NULL},
-    {2, 4, 0.01f, true, 0, 0, 0.02f, 0, NULL},
-    {16, 5, 0.01f, true, 0.05f, 800, 0.1f, 0, NULL},
-    {24, 7, 0.02f, true, 0.1f, 500, 0.2f, 0, NULL},
-    {8, 6, 0.01f, true, 0, 0, 0, 0, NULL},
-    {16, 6, 0.03f, true, 0, 0, 0, 0, NULL},
-    {4, 6, 0.01f, true, 0, 0, 0, 0, NULL},
-    {32, 8, 0.05f, true, 0, 0, 0, 0, NULL},
-    {12, 4, 0.02f, true, 0, 0, 0, 0, NULL},
+    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0, false, NULL},
+    {8, 5, 0.006f, true, 0.03f, 1000, 0.05f, 0, true, NULL},
+    {16, 4, 0.003f, true, 0, 0, 0, 0, false, NULL},
+    {8, 5, 0.003f, true, 0.03f, 1000, 0.05f, 0, false, NULL},
+    {16, 8, 0.01f, true, 0.1f, 500, 0.1f, 0, false, NULL},
+    {2, 4, 0.01f, true, 0, 0, 0.02f, 0, false, NULL},
+    {16, 5, 0.01f, true, 0.05f, 800, 0.1f, 0, false, NULL},
+    {24, 7, 0.02f, true, 0.1f, 500, 0.2f, 0, false, NULL},
+    {8, 6, 0.01f, true, 0, 0, 0, 0, false, NULL},
+    {16, 6, 0.03f, true, 0, 0, 0, 0, false, NULL},
+    {4, 6, 0.01f, true, 0, 0, 0, 0, false, NULL},
+    {32, 8, 0.05f, true, 0, 0, 0, 0, false, NULL},
+    {12, 4, 0.02f, true, 0, 0, 0, 0, false, NULL},
 };
 /* Small rows: messages that continue their receiver's buffer and leave no gap are worth waiting for;
  * from short phases to short rows. */
 static const struct exch_dense_options compact_sets[] = {
-    {48, 3, 0.06f, true, 0.05f, 1000, 0.1f, 0,
+    {48, 3, 0.06f, true, 0.05f, 1000, 0.1f, 0, true,
      &(const struct exch_dense_small){15, 25, 20, 10, 1.5f, 0.02f}},
-    {32, 2, 0.06f, true, 0.05f, 1000, 0.1f, 0,
+    {32, 2, 0.06f, true, 0.05f, 1000, 0.1f, 0, true,
      &(const struct exch_dense_small){30, 45, 40, 20, 1.5f, 0.015f}},
-    {32, 2, 0.06f, true, 0.05f, 1000, 0.1f, 0,
+    {32, 2, 0.06f, true, 0.05f, 1000, 0.1f, 0, true,
      &(const struct exch_dense_small){50, 60, 50, 25, 1.5f, 0.015f}},
 };
 enum { DENSE_FOR_MIXED = 2 };
@@ -302,13 +303,21 @@ static void try_compact(struct attempt *a) {
     }
 }
 
+/* In step a label rule costs two slots instead of one, which short messages meet too often. */
+static bool long_messages(const struct exch_msgs *m) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < m->n; i++) sum += m->items[i];
+    return sum >= 16 * (uint64_t)m->n;
+}
+
 static void try_dense(struct attempt *a, uint32_t n_sets) {
     const uint64_t cost = 16 * (uint64_t)a->m->n;
-    const bool mixed = !one_length(a->m);
+    const bool mixed = !one_length(a->m), step = long_messages(a->m);
     for (uint32_t i = 0; i < n_sets && i < ARRAY_LEN(dense_sets); i++) {
         if (i > 0 && !time_left(a->k, cost + a->k->budget / 2)) break; /* half is for repair */
         uint32_t set = i;
         if (mixed && i <= DENSE_FOR_MIXED) set = i == 0 ? DENSE_FOR_MIXED : i - 1;
+        if (dense_sets[set].in_step && !step) continue;
         exch_sched_dense(a->m, &dense_sets[set], a->k->o->relaxed, a->s);
         made(a, "finish");
     }
@@ -396,7 +405,7 @@ static void attempt_end(struct attempt *a) {
 }
 
 static uint32_t sets_for(const struct search *k) {
-    return k->o->effort == EXCH_EFFORT_QUICK ? 1 : 12;
+    return k->o->effort == EXCH_EFFORT_QUICK ? 1 : 16;
 }
 
 static void try_all(struct search *k, enum exch_width width, const uint16_t *pieces) {
@@ -419,7 +428,7 @@ static void try_one(struct search *k, enum exch_width width, enum exch_priority 
     struct attempt a;
     attempt_begin(&a, k, width, NULL);
     uint32_t *order = g_new(uint32_t, a.m->n + 1);
-    static const struct exch_dense_options directional = {0, 1, 1.0f, false, 0, 0, 0, 0, NULL};
+    static const struct exch_dense_options directional = {0, 1, 1.0f, false, 0, 0, 0, 0, false, NULL};
     switch (priority) {
     case EXCH_PRIORITY_FINISH:
     case EXCH_PRIORITY_REMAINING_DIRECTIONAL:

@@ -28,7 +28,7 @@ static struct exch_problem *make(bool mixed) {
     }
     for (uint32_t t = 0; t < N; t++)
         for (uint32_t r = 0; r < ROUNDS; r++, n++) {
-            const uint32_t d = target[n], words = mixed ? 4 + 4 * (r % 5) : 32;
+            const uint32_t d = target[n], words = mixed ? 3 + 5 * (r % 4) : 32;
             p->source_tile[n] = (uint16_t)t;
             p->recipient_tile[n] = (uint16_t)d;
             p->words[n] = words;
