@@ -13,6 +13,7 @@ struct parser {
     const char *file, *p;
     uint32_t line, statement; /* of the token; of the statement's first word */
     char token[TOKEN_MAX]; /* "" at the end */
+    uint32_t n_list; /* numbers of the statement's list */
     struct graph *g;
     GHashTable *names; /* name -> value + 1 */
     GError **error;
@@ -170,8 +171,8 @@ static bool parse_source(struct parser *s, const char *name, bool input) {
 #define READ_FORMAT(field)  ok = read_word(s, GRAPH_FORMAT_TEXT, 4, &word), a->field = word
 #define READ_LIST(field)                                                                           \
     ok = true;                                                                                     \
-    for (uint32_t k = 0; ok && k < GRAPH_MAX_DIMS && g_ascii_isdigit(s->token[0]); k++)            \
-    ok = read_u32(s, &a->field[k])
+    for (s->n_list = 0; ok && s->n_list < GRAPH_MAX_DIMS && g_ascii_isdigit(s->token[0]);)         \
+    ok = read_u32(s, &a->field[s->n_list++])
 
 /* One attribute whose word is the token; false with *ret_known = false when it is none. */
 static bool parse_attr(struct parser *s, uint32_t attrs, struct graph_attrs *a, bool *ret_known) {
@@ -197,8 +198,12 @@ static bool parse_plain(struct parser *s, uint32_t kind, const char *name) {
         if (!read_value(s, &operands[n++])) return false;
     } while (accept(s, ","));
     struct graph_attrs attrs = {0};
+    s->n_list = 0;
     for (bool known = true; known;)
         if (!parse_attr(s, graph_op_attrs(kind), &attrs, &known) && known) return false;
+    if ((graph_op_attrs(kind) & GRAPH_ATTR_PERM) != 0 &&
+        s->n_list != s->g->values[operands[0]].shape.n_dims)
+        return fail_name(s, "`perm` needs one number for each axis of the operand", name);
     const uint32_t v = graph_add_op(s->g, kind, name, operands, n, &attrs, s->error);
     if (v == GRAPH_NONE) return fail(s, "");
     if (accept(s, ":")) {

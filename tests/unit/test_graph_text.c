@@ -94,6 +94,13 @@ static void test_errors(void) {
                  "at least 0");
     expect_error("graph a\n%x = input [2]\n%y = gelu %x\noutput %y rtol nan\n", DIAG_GRAPH_SYNTAX,
                  "a number");
+    static const char *const PERMS[] = {"1", "1 0 2", ""};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(PERMS); i++) {
+        char *text = g_strdup_printf("graph a\n%%x = input [2, 3]\n%%y = transpose %%x perm %s\n"
+                                     "output %%y\n", PERMS[i]);
+        expect_error(text, DIAG_GRAPH_SYNTAX, "f:3: `perm` needs one number for each axis");
+        g_free(text);
+    }
     expect_error("", DIAG_GRAPH_SYNTAX, "graph NAME");
     GError *error = NULL;
     struct graph_workload_options o;
