@@ -190,8 +190,12 @@ static bool apply(struct rule *u) {
         return rule_concat(u);
     case GRAPH_EMBED:
         return rule_embed(u);
-    case GRAPH_GELU:
     case GRAPH_CAST:
+        if (u->r->attrs->exponent != 0 && u->r->attrs->format < GRAPH_F8_F143)
+            return refuse(u, "`exponent` belongs to the formats f8_143 and f8_152");
+        *u->out = *u->in[0];
+        return true;
+    case GRAPH_GELU:
         *u->out = *u->in[0];
         return true;
     case GRAPH_SOFTMAX:
