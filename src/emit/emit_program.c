@@ -155,7 +155,9 @@ static void emit_repeat_begin(struct emit_tile *w, uint32_t step, uint32_t excha
     emit_phase_repeat(w, step, exchange);
     emit_code_mark(c);
     emit_add(c, M_STACK, M_STACK, -(int32_t)frame_bytes(w));
-    emit_setzi(c, M_SCRATCH, w->r->graph->steps[step].count);
+    const uint32_t count = w->r->graph->steps[step].count;
+    emit_setzi(c, M_SCRATCH, count & 0xfffff);
+    if (count >> 20 != 0) emit_or_top(c, M_SCRATCH, M_SCRATCH, count >> 20);
     emit_st32(c, M_SCRATCH, M_STACK, 0);
     for (uint32_t i = 0; i < w->n_strides; i++) emit_st32(c, M_ZERO, M_STACK, 1 + i);
     w->loop_pc = emit_code_pc(c);

@@ -175,6 +175,14 @@ static void test_odd_name(void) {
     g_free(odd);
 }
 
+/* A count of more than 20 bits takes two instructions. */
+static void test_long_repeat(void) {
+    put("long.graph", "graph l\n%x = input [2] fill normal 1 0\n"
+                      "%y = repeat r count 4294967295 carried %c = %x {\n  %d = gelu %c\n"
+                      "  yield %d\n}\noutput %y\n");
+    expect("compile --graph %s/long.graph --tiles 1 -o %s/long.ipuexe", 0, "");
+}
+
 static void test_infeasible(void) {
     struct cli_said s = cli_run("e2e-test --workload gemm-benchmark --tiles 2 --benchmark-rows 4096 "
                                 "--benchmark-inner 4096 --benchmark-columns 4096 --json");
@@ -281,6 +289,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/cli/files", test_files);
     g_test_add_func("/cli/tensors", test_tensors);
     g_test_add_func("/cli/odd_name", test_odd_name);
+    g_test_add_func("/cli/long_repeat", test_long_repeat);
     g_test_add_func("/cli/infeasible", test_infeasible);
     g_test_add_func("/cli/damage", test_damage);
     g_test_add_func("/cli/device_fault", test_device_fault);
