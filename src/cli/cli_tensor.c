@@ -6,6 +6,7 @@
 #include "numeric/num_format.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,13 +56,19 @@ float *cli_tensor_values(const struct tensor_file *f, const struct package_bindi
     return v;
 }
 
+/* U32 holds whole numbers only. */
+static bool format_holds(uint32_t format, float v) {
+    if (format == TG_U32) return v >= 0 && v < 0x1p32f && v == floorf(v);
+    const float most = format == TG_F16 ? 65504.0f : FLT_MAX;
+    return v >= -most && v <= most;
+}
+
 /* Names the first value that the storage format cannot hold. */
 static bool check_range(const struct package_binding *b, const float *v, const char *path,
                         GError **error) {
     const uint64_t n = package_binding_elements(b);
-    const float most = b->format == TG_F16 ? 65504.0f : FLT_MAX;
     for (uint64_t i = 0; i < n; i++)
-        if (!(v[i] >= -most && v[i] <= most)) {
+        if (!format_holds(b->format, v[i])) {
             diag_set(error, CLI_TENSOR_RANGE, path, b->name, i, (double)v[i],
                      package_format_name(b->format));
             return false;

@@ -175,6 +175,25 @@ static void test_odd_name(void) {
     g_free(odd);
 }
 
+/* Indices are whole numbers of 32 bits. */
+static void test_indices(void) {
+    put("rows.graph", "graph rows\n%t = parameter [5, 7] fill normal 1 0\n"
+                      "%i = input [2] fill index 5 0\n%c = embed %t, %i\noutput %c\n");
+    expect("compile --graph %s/rows.graph --tiles 2 -o %s/rows.ipuexe", 0, "");
+    static const float BAD[] = {-1, 1.5f, 0x1p32f, 1e30f};
+    static const char *const SHOWN[] = {"is -1,", "is 1.5,", "is 4.29497e+09,", "is 1e+30,"};
+    float v[2] = {4, 0};
+    const struct model_tensor t = {
+        .name = "i", .dtype = MODEL_F32, .n_dims = 1, .shape = {2}, .data = v, .bytes = 8};
+    write_tensors("rows.st", &t, 1);
+    expect("run %s/rows.ipuexe --input %s/rows.st", 0, "");
+    for (uint32_t i = 0; i < G_N_ELEMENTS(BAD); i++) {
+        v[1] = BAD[i];
+        write_tensors("rows.st", &t, 1);
+        expect("run %s/rows.ipuexe --input %s/rows.st", 2, SHOWN[i]);
+    }
+}
+
 /* A count of more than 20 bits takes two instructions. */
 static void test_long_repeat(void) {
     put("long.graph", "graph l\n%x = input [2] fill normal 1 0\n"
@@ -289,6 +308,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/cli/files", test_files);
     g_test_add_func("/cli/tensors", test_tensors);
     g_test_add_func("/cli/odd_name", test_odd_name);
+    g_test_add_func("/cli/indices", test_indices);
     g_test_add_func("/cli/long_repeat", test_long_repeat);
     g_test_add_func("/cli/infeasible", test_infeasible);
     g_test_add_func("/cli/damage", test_damage);
