@@ -1,6 +1,7 @@
 /* The ipu-stack command: finds the verb in cmd.def and calls it. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -98,6 +99,16 @@ static void let_idle_threads_sleep(char **argv) {
     g_free(self);
 }
 
+/* A report that could not be written is no success. */
+static int finish(int status) {
+    errno = 0;
+    const bool failed = ferror(stdout) != 0;
+    if (fflush(stdout) == 0 && !failed) return status;
+    fprintf(stderr, "ipu-stack: standard output cannot be written: %s\n",
+            errno != 0 ? g_strerror(errno) : "an earlier write failed");
+    return status == CLI_OK ? CLI_WRONG_INPUT : status;
+}
+
 int main(int argc, char **argv) {
     let_idle_threads_sleep(argv);
     setlocale(LC_ALL, "C");
@@ -108,10 +119,11 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         print_verbs(stdout);
-        return CLI_OK;
+        return finish(CLI_OK);
     }
     for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
-        if (strcmp(argv[1], cmds[i].name) == 0) return cmds[i].run(argc - 1, argv + 1);
+        if (strcmp(argv[1], cmds[i].name) == 0)
+            return finish(cmds[i].run(argc - 1, argv + 1));
     fprintf(stderr, "ipu-stack: unknown verb '%s'; ipu-stack --help lists them\n", argv[1]);
     return CLI_WRONG_INPUT;
 }

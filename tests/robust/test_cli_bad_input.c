@@ -202,6 +202,18 @@ static void test_long_repeat(void) {
     expect("compile --graph %s/long.graph --tiles 1 -o %s/long.ipuexe", 0, "");
 }
 
+static void test_full_output(void) {
+    char *all = g_strdup_printf("/bin/sh -c '\"%s\" target >/dev/full'", g_getenv("IPU_STACK"));
+    char *err;
+    GError *error = NULL;
+    int wait;
+    g_assert_true(g_spawn_command_line_sync(all, NULL, &err, &wait, &error));
+    g_assert_true(WIFEXITED(wait) && WEXITSTATUS(wait) == 2);
+    g_assert_nonnull(strstr(err, "standard output cannot be written: No space left"));
+    g_free(err);
+    g_free(all);
+}
+
 static void test_infeasible(void) {
     struct cli_said s = cli_run("e2e-test --workload gemm-benchmark --tiles 2 --benchmark-rows 4096 "
                                 "--benchmark-inner 4096 --benchmark-columns 4096 --json");
@@ -310,6 +322,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/cli/odd_name", test_odd_name);
     g_test_add_func("/cli/indices", test_indices);
     g_test_add_func("/cli/long_repeat", test_long_repeat);
+    g_test_add_func("/cli/full_output", test_full_output);
     g_test_add_func("/cli/infeasible", test_infeasible);
     g_test_add_func("/cli/damage", test_damage);
     g_test_add_func("/cli/device_fault", test_device_fault);
