@@ -223,11 +223,11 @@ static bool repeat_run(struct reference *r, const struct graph_op *op, GError **
             copy_of(r, op->operands[j], value_data(r, op->operands[j]));
     for (uint32_t j = n_carried; j < n_carried + op->repeat.n_invariant; j++)
         r->slots[body->arguments[j]].shared = value_data(r, op->operands[j]);
+    float **next = g_newa(float *, n_carried + 1);
     for (uint32_t i = 0; i < op->attrs.count; i++) {
         r->iteration = i;
         bind_iterated(r, op, body, i);
         if (!block_run(r, body, false, error)) return false;
-        float **next = g_newa(float *, n_carried + 1);
         for (uint32_t j = 0; j < n_carried; j++)
             next[j] = copy_of(r, body->yields[j], value_data(r, body->yields[j]));
         for (uint32_t j = 0; j < n_carried; j++) {

@@ -215,6 +215,18 @@ static void test_reference_repeat(void) {
     graph_free(g);
 }
 
+/* The iterations of a repeat need no memory each: 2^20 of them on the usual stack of 8 MiB. */
+static void test_reference_long_repeat(void) {
+    struct graph *g;
+    struct reference *r = run("graph t\n%x = input [1] fill constant 1 0\n"
+                              "%k = input [1] fill constant 1 0\n"
+                              "%y = repeat loop count 1048576 carried %c = %x invariant %s = %k {\n"
+                              "%t = add %c, %s\nyield %t\n}\noutput %y\n", NULL, &g);
+    near(value(r, g, "y")[0], 1048577, 0);
+    reference_free(r);
+    graph_free(g);
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/reference/gemm", test_reference_gemm);
@@ -224,5 +236,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/reference/attention", test_reference_attention_full);
     g_test_add_func("/reference/causal", test_reference_attention_causal);
     g_test_add_func("/reference/repeat", test_reference_repeat);
+    g_test_add_func("/reference/long_repeat", test_reference_long_repeat);
     return g_test_run();
 }
