@@ -133,7 +133,6 @@ VEC static inline __attribute__((always_inline)) bool rows_ints(const __m256i *w
 
 VEC static inline uint32_t rows_base(const __m256i *words, uint32_t n) {
     uint32_t largest = 0;
-    UNROLL
     for (uint32_t k = 0; k < n; k++) {
         uint8_t codes[32];
         _mm256_storeu_si256((__m256i *)(void *)codes, words[k]);
