@@ -19,7 +19,7 @@ static void print_tile(const struct package *p, uint32_t tile) {
 
 int cmd_package_inspect(int argc, char **argv) {
     gboolean json = false;
-    gint tile = -1;
+    gint tile = G_MININT; /* none */
     const GOptionEntry entries[] = {
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object", NULL},
         {"tile", 0, 0, G_OPTION_ARG_INT, &tile, "Segments and allocations of one tile", "N"},
@@ -34,7 +34,7 @@ int cmd_package_inspect(int argc, char **argv) {
     }
     struct package *p = package_read(argv[1], &error);
     if (p == NULL) return cli_fail("package-inspect", error);
-    if (tile < -1 || tile >= (gint)p->meta.n_tiles) {
+    if ((tile != G_MININT && tile < 0) || tile >= (gint)p->meta.n_tiles) {
         diag_set(&error, CLI_NUMBER, "--tile", (gint64)tile, (gint64)0, (gint64)p->meta.n_tiles - 1);
         package_free(p);
         return cli_fail("package-inspect", error);

@@ -107,13 +107,12 @@ int cmd_profile_query(int argc, char **argv) {
     if (!cli_options(&argc, &argv, entries, "PROFILE", NULL, &done)) return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
     int status = CLI_WRONG_INPUT;
-    if (argc == 2) {
+    GError *error = NULL;
+    if (argc != 2) diag_set(&error, CLI_ARGUMENTS, "give one profile");
+    if (error == NULL && cli_number_check("--limit", o.limit, 0, G_MAXINT, &error) &&
+        cli_number_check("--samples", o.samples, 0, G_MAXINT, &error))
         status = query(argv[1], &o);
-    } else {
-        GError *error = NULL;
-        diag_set(&error, CLI_ARGUMENTS, "give one profile");
-        status = cli_fail("profile-query", error);
-    }
+    else status = cli_fail("profile-query", error);
     g_free(o.group);
     g_free(o.sort);
     g_free(o.kind);

@@ -255,6 +255,9 @@ static void test_damage(void) {
     damage("p.ipuexe", "package-inspect", "the package is truncated or was altered");
     damage("p.ipuexe", "run", "the package is truncated or was altered");
     damage("p.ipuprof", "profile-inspect", "the profile is truncated or was altered");
+    expect("package-inspect %s/p.ipuexe --tile -1", 2, "--tile -1: must be 0 to 6");
+    expect("profile-query %s/p.ipuprof --limit -1", 2, "--limit -1: must be 0 to");
+    expect("profile-query %s/p.ipuprof --samples -1", 2, "--samples -1: must be 0 to");
     expect("package-inspect %s/p.ipuprof", 2, "is not a package file");
     expect("profile-inspect %s/p.ipuexe", 2, "is not a profile file");
 }
