@@ -224,7 +224,7 @@ int cmd_exchange_schedule_bench(int argc, char **argv) {
         {"rows", 0, 0, G_OPTION_ARG_FILENAME, &b.rows,
          "Write the rows of the phase for exchange-replay", "FILE"},
         {"relaxed", 0, 0, G_OPTION_ARG_NONE, &b.relaxed,
-         "Relax the label rule (unverified on hardware)", NULL},
+         "Relax label and neutral rules (unverified on hardware)", NULL},
         {"max-row-bytes", 0, 0, G_OPTION_ARG_INT, &b.max_row_bytes, "Prefer rows of at most",
          "BYTES"},
         {0}};

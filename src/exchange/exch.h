@@ -11,8 +11,7 @@
  * to shorten the phase; the words and recipients of a transfer's messages add up to the transfer.
  * Units: slots count cycles from the first cycle after the phase's sync; a label is slot + 1; an
  * item is 4 bytes (ordinary) or 8 (paired). `horizon` is the slot in which the last row returns.
- * Invariants: rows keep every rule of exchange 3.3 to 3.5, 4, 5 and 6.2 (strict); a multiplexer may stay
- *       on a bus that carries nothing until the next message (2.7, 3.1: no error). exch_rows_check
+ * Invariants: rows keep every rule of exchange 3.3 to 3.5, 4, 5 and 6.2 (strict). exch_rows_check
  *       decodes the rows again and holds them to it; exch_schedule does not call it (it takes about a
  *       third of the scheduling), the bench and the tests do, and the fabric checks every phase it runs.
  * Ownership: problems and results own one arena each and are freed with their _free.
@@ -103,7 +102,9 @@ struct exch_options {
     uint32_t seed;          /* of the randomised parts; any value */
     uint64_t budget;        /* evaluations of repair; 0 = by effort */
     uint32_t max_row_bytes; /* 0 = none: prefer results whose largest row is at most this */
-    bool relaxed;           /* allow a control at label S (exchange 3.6); unverified on hardware */
+    /* Unverified on hardware: a control at label S is allowed (exchange 3.6), and between messages a
+     * multiplexer stays on a bus that carries nothing until the next one (2.7, 3.1: no error). */
+    bool relaxed;
 };
 
 /* Where a row word holds an address. */

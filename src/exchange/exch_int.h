@@ -108,9 +108,10 @@ struct exch_sched {
     uint32_t *slot; /* [messages] */
     uint32_t *put;  /* [TARGET_N_TILES] slot of the base switch, UINT32_MAX none */
     uint32_t horizon;
+    bool relaxed;         /* rows without the neutrals that idle buses make superfluous */
     uint64_t evaluations; /* work added by whoever made it, in endpoints looked at */
 };
-struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m);
+struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m, bool relaxed);
 /* Serial generation: messages in this order, each in the first slot that admits it. */
 void exch_sched_serial(const struct exch_msgs *m, const uint32_t *order, bool relaxed,
                        struct exch_sched *ret);

@@ -115,7 +115,7 @@ struct exch_result *exch_replay(const struct exch_problem *p, const struct exch_
     struct exch_msgs *m = same_messages(p, k);
     if (m == NULL) return NULL;
     struct arena *a = arena_new();
-    struct exch_sched *s = exch_sched_new(a, m);
+    struct exch_sched *s = exch_sched_new(a, m, k->relaxed);
     struct exch_lines *l = exch_lines_new(m, k->relaxed);
     struct exch_result *r = NULL;
     if (commit_all(l, m, k, s)) r = exch_result_new(m, s, NULL);
@@ -124,7 +124,6 @@ struct exch_result *exch_replay(const struct exch_problem *p, const struct exch_
         r->bounds.endpoint = exch_endpoint_bound(m);
         r->priority = k->priority;
         r->width = k->width;
-        r->relaxed = k->relaxed;
         r->replayed = true;
     }
     exch_lines_free(l);

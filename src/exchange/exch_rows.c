@@ -216,7 +216,8 @@ static bool bus_idle(const struct make *k, uint32_t source, uint32_t t, uint32_t
            !sends_between(k, source ^ 1, from - shift, to - shift, true);
 }
 
-/* Between two ordinary messages the multiplexer may stay on the first one's bus when nothing passes
+/* Relaxed rows only: the composer writes this neutral always (exchange 3.3-5).
+ * Between two ordinary messages the multiplexer may stay on the first one's bus when nothing passes
  * there: an idle bus is no error (exchange 2.7, 3.1; a vendor's own rows do it behind messages). That
  * saves the neutral, a word, and often a cut of the send that carries it. */
 static void drop_neutrals(struct make *k, uint32_t t) {
@@ -249,7 +250,7 @@ static bool encode_tile(struct make *k, uint32_t t) {
     merge_controls(w);
     add_sends(w, k->m, k->s, k->g.send + k->g.first_send[t],
               k->g.first_send[t + 1] - k->g.first_send[t], k->s->put[t]);
-    drop_neutrals(k, t);
+    if (k->s->relaxed) drop_neutrals(k, t);
     if (w->n_all == 0 && w->n_sends == 0) return false;
     k->out.row_start = k->out.words->len;
     const bool ok = exch_encode_row(&k->out, w->sends, w->n_sends, w->all, w->n_all, w->horizon);
@@ -336,6 +337,7 @@ static uint64_t fingerprint(const struct exch_result *r) {
 struct exch_result *exch_result_new(const struct exch_msgs *m, const struct exch_sched *s,
                                     GError **error) {
     struct make k = {.m = m, .s = s, .r = result_alloc(m, s)};
+    k.r->relaxed = s->relaxed;
     gather_new(&k.g, m, s);
     work_new(&k.w, &k.g);
     k.out.words = g_array_sized_new(FALSE, FALSE, 4, 3 * m->n + 2 * m->n_rec + 64);

@@ -164,7 +164,6 @@ static void offer(struct attempt *a, const struct exch_sched *s, const char *nam
     r->bounds.endpoint = exch_endpoint_bound(a->m);
     r->priority = name;
     r->width = a->width;
-    r->relaxed = k->o->relaxed;
     if (k->all != NULL) {
         g_ptr_array_add(k->all, r);
         if (k->best == NULL || better(k, r, k->best)) k->best = r;
@@ -394,8 +393,8 @@ static void attempt_begin(struct attempt *a, struct search *k, enum exch_width w
     a->width = n_paired == 0                   ? EXCH_WIDTH_ORDINARY
                : n_paired == k->p->n_transfers ? EXCH_WIDTH_PAIRED
                                                : EXCH_WIDTH_ANY;
-    a->s = exch_sched_new(a->arena, a->m);
-    a->best = exch_sched_new(a->arena, a->m);
+    a->s = exch_sched_new(a->arena, a->m, a->k->o->relaxed);
+    a->best = exch_sched_new(a->arena, a->m, a->k->o->relaxed);
     a->dense = exch_dense_applies(a->m);
     a->repairable = exch_repair_applies(a->m);
 }

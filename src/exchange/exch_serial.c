@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m) {
+struct exch_sched *exch_sched_new(struct arena *a, const struct exch_msgs *m, bool relaxed) {
     struct exch_sched *s = arena_new_array(a, struct exch_sched, 1);
     s->slot = arena_new_array(a, uint32_t, m->n + 1);
     s->put = arena_new_array(a, uint32_t, TARGET_N_TILES);
+    s->relaxed = relaxed;
     for (uint32_t t = 0; t < TARGET_N_TILES; t++) s->put[t] = UINT32_MAX;
     return s;
 }

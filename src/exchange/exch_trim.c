@@ -146,10 +146,10 @@ static int32_t pointer(const struct stretch *prev, const struct stretch *i) {
 }
 
 /* Word for what lies between a message (NULL: the start) and a time on a line: a delay, or a
- * neutral unless nothing passes on the message's bus until then. */
+ * neutral (relaxed: unless nothing passes on the message's bus until then). */
 static int32_t gap(const struct trim *k, enum side e, const struct stretch *prev, uint32_t to) {
     if (prev == NULL) return e == SEND && to > 0;
-    if (to <= prev->end || e == SEND) return to > prev->end;
+    if (to <= prev->end || e == SEND || !k->s->relaxed) return to > prev->end;
     const struct line *l = &k->line[SEND][k->m->src[prev->message]];
     const uint32_t slot = prev->end - shift_of(k, e, prev->message), at = position(l, slot);
     return at < l->n && l->list[at].time < slot + (to - prev->end);

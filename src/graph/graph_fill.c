@@ -28,7 +28,7 @@ static float element(const struct graph_value *v, uint64_t seed, uint64_t stream
     case GRAPH_FILL_INDEX:
         return floorf(f->a * rand_uniform(seed, stream, index));
     default:
-        BUG_ON("unknown fill");
+        BUG_ON(true); /* unknown fill */
     }
     return 0.0f;
 }

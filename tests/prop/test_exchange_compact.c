@@ -79,11 +79,12 @@ static void test_pareto(gconstpointer mixed) {
     exch_problem_free(p);
 }
 
-static void test_trim(gconstpointer mixed) {
-    struct exch_problem *p = make(mixed != NULL);
+static void test_trim(gconstpointer what) {
+    const bool relaxed = strstr(what, "relaxed") != NULL;
+    struct exch_problem *p = make(strstr(what, "mixed") != NULL);
     uint8_t *paired = g_new0(uint8_t, p->n_transfers);
     struct exch_msgs *m = exch_msgs_new(p, paired, NULL);
-    struct exch_sched *s = exch_sched_new(m->arena, m);
+    struct exch_sched *s = exch_sched_new(m->arena, m, relaxed);
     const struct exch_dense_options dense = {.look = 8,
                                              .cap = 5,
                                              .weight = 0.006f,
@@ -96,7 +97,8 @@ static void test_trim(gconstpointer mixed) {
     const uint32_t limit = plain->row_bytes_max / 4 - 2;
     uint32_t words = 0;
     for (uint32_t step = 0; step < 2; step++) { /* to a limit, then as far as it goes */
-        const struct exch_trim_options o = {.limit = step == 0 ? limit : 0, .budget = 200000};
+        const struct exch_trim_options o = {.limit = step == 0 ? limit : 0, .budget = 200000,
+                                            .relaxed = relaxed};
         words = exch_sched_trim(m, &o, s);
         g_assert_cmpuint(s->horizon, <=, horizon);
         struct exch_result *r = exch_result_new(m, s, NULL);
@@ -118,7 +120,8 @@ int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_data_func("/exchange/compact/pareto", NULL, test_pareto);
     g_test_add_data_func("/exchange/compact/pareto-mixed", "", test_pareto);
-    g_test_add_data_func("/exchange/compact/trim", NULL, test_trim);
-    g_test_add_data_func("/exchange/compact/trim-mixed", "", test_trim);
+    g_test_add_data_func("/exchange/compact/trim", "", test_trim);
+    g_test_add_data_func("/exchange/compact/trim-relaxed", "relaxed", test_trim);
+    g_test_add_data_func("/exchange/compact/trim-mixed", "mixed relaxed", test_trim);
     return g_test_run();
 }
