@@ -125,17 +125,20 @@ static void rg_gemm(struct rg_build *b) {
     w.dim[w.n_dims++] = a.transpose_right ? inner : columns;
     const float most = 2 / sqrtf((float)inner);
     uint32_t right = GRAPH_NONE;
+    float bound = x->most * 1.5f; /* of random weights: a few standard deviations */
     for (uint32_t i = 0; form == 2 && i < b->n_pool; i++) { /* a computed one, if any fits */
         const struct graph_shape *t = rg_shape(b, b->pool[i].value);
         if (t->n_dims >= 2 && t->dim[t->n_dims - (a.transpose_right ? 1 : 2)] == inner &&
-            b->pool[i].most * x->most * (float)inner < 64)
+            b->pool[i].most * x->most * (float)inner < 64) {
             right = b->pool[i].value;
+            bound = b->pool[i].most * x->most * (float)inner;
+        }
     }
     if (right == GRAPH_NONE) {
         if (graph_shape_elements(&w) > RG_MAX_ELEMENTS) return;
         right = rg_source(b, w, most, form != 1);
     }
-    rg_op(b, GRAPH_GEMM, (uint32_t[]){x->value, right}, 2, &a, x->most * 1.5f);
+    rg_op(b, GRAPH_GEMM, (uint32_t[]){x->value, right}, 2, &a, bound);
 }
 
 /* A shape that broadcasts to s. */

@@ -157,8 +157,8 @@ static bool check_numbers(const struct cli_net *n, GError **error) {
     return check_workload_options(n, error);
 }
 
-/* Precision that no operation of the network could take. */
-static bool check_precision(const struct cli_net *n, GError **error) {
+/* Options that no operation of the network could take. */
+static bool check_operations(const struct cli_net *n, GError **error) {
     bool product = false, attention = false;
     for (uint32_t i = 0; i < n->graph->n_ops; i++) {
         product = product || n->graph->ops[i].kind == GRAPH_GEMM;
@@ -173,6 +173,10 @@ static bool check_precision(const struct cli_net *n, GError **error) {
          n->attention_qk_scale == NULL || attention},
         {"--attention-pv-fp8-scale", "networks with attention",
          n->attention_pv_scale == NULL || attention},
+        {"--attention-strategy", "networks with attention",
+         n->attention_strategy == NULL || attention},
+        {"--attention-products", "networks with attention",
+         n->attention_products == NULL || attention},
     };
     for (size_t i = 0; i < ARRAY_LEN(c); i++) {
         if (c[i].ok) continue;
@@ -232,7 +236,7 @@ bool cli_net_build(struct cli_net *n, GError **error) {
     }
     n->graph = n->workload != NULL ? build_workload(n, error) : read_graph(n->graph_path, error);
     n->name = n->workload != NULL ? n->workload : n->graph_path;
-    return n->graph != NULL && check_precision(n, error);
+    return n->graph != NULL && check_operations(n, error);
 }
 
 void cli_net_clear(struct cli_net *n) {

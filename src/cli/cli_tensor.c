@@ -24,8 +24,30 @@ static bool check_shape(const struct model_tensor *t, const struct package_bindi
     return false;
 }
 
-static bool is_float(enum model_dtype d) {
-    return d == MODEL_F16 || d == MODEL_F32;
+/* Indices may come as any integers; F16 and F32 hold them too. */
+static bool dtype_taken(enum model_dtype d, uint32_t format) {
+    if (d == MODEL_F16 || d == MODEL_F32) return true;
+    return format == TG_U32 && (d == MODEL_I32 || d == MODEL_U32 || d == MODEL_I64);
+}
+
+/* Element i of a tensor of a dtype that is taken. */
+static float element(const struct model_tensor *t, uint64_t i) {
+    const uint8_t *from = (const uint8_t *)t->data + i * model_dtype_bytes(t->dtype);
+    union {
+        uint16_t half;
+        float single;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+    } u;
+    memcpy(&u, from, model_dtype_bytes(t->dtype));
+    switch (t->dtype) {
+    case MODEL_F16: return num_f16_to_f32(u.half);
+    case MODEL_I32: return (float)u.i32;
+    case MODEL_U32: return (float)u.u32;
+    case MODEL_I64: return (float)u.i64;
+    default: return u.single;
+    }
 }
 
 float *cli_tensor_values(const struct tensor_file *f, const struct package_binding *b,
@@ -36,23 +58,15 @@ float *cli_tensor_values(const struct tensor_file *f, const struct package_bindi
         diag_set(error, CLI_TENSOR_MISSING, path, b->name);
         return NULL;
     }
-    if (!is_float(t->dtype)) {
-        diag_set(error, CLI_TENSOR_DTYPE, path, b->name, model_dtype_name(t->dtype));
+    if (!dtype_taken(t->dtype, b->format)) {
+        diag_set(error, CLI_TENSOR_DTYPE, path, b->name, model_dtype_name(t->dtype),
+                 b->format == TG_U32 ? "I32, U32, I64, F16 and F32" : "F16 and F32");
         return NULL;
     }
     if (!check_shape(t, b, path, error)) return NULL;
     const uint64_t n = package_binding_elements(b);
     float *v = g_new(float, n + 1);
-    const uint8_t *from = t->data;
-    for (uint64_t i = 0; i < n; i++) {
-        if (t->dtype == MODEL_F32) {
-            memcpy(&v[i], from + 4 * i, 4);
-        } else {
-            uint16_t h;
-            memcpy(&h, from + 2 * i, 2);
-            v[i] = num_f16_to_f32(h);
-        }
-    }
+    for (uint64_t i = 0; i < n; i++) v[i] = element(t, i);
     return v;
 }
 
@@ -85,7 +99,7 @@ static bool set_one(struct session *s, const struct tensor_file *f,
         uint8_t *data = g_malloc(b->data_bytes + 1);
         cli_encode(b, v, package_binding_elements(b), data);
         const enum model_dtype dtype = tensor_file_find(f, b->name)->dtype;
-        *ret_rounded = *ret_rounded || (dtype == MODEL_F32 && b->format != TG_F32);
+        *ret_rounded = *ret_rounded || (dtype == MODEL_F32 && b->format != TG_F32 && b->format != TG_U32);
         ok = session_set(s, b->name, data, b->data_bytes, error);
         g_free(data);
     }

@@ -9,6 +9,8 @@
  *     yield %t
  *   }
  *   output %z atol 0.02 rtol 0 [rms R] [exact]
+ *
+ * docs/graph.md lists fills, operations and attributes.
  */
 #include "graph/graph.h"
 #include "graph/graph_names.h"

@@ -187,6 +187,19 @@ static void test_indices(void) {
         .name = "i", .dtype = MODEL_F32, .n_dims = 1, .shape = {2}, .data = v, .bytes = 8};
     write_tensors("rows.st", &t, 1);
     expect("run %s/rows.ipuexe --input %s/rows.st", 0, "");
+    int64_t wide[2] = {4, 0};
+    struct model_tensor integers = t;
+    integers.dtype = MODEL_I64;
+    integers.data = wide;
+    integers.bytes = 16;
+    write_tensors("rows.st", &integers, 1);
+    expect("run %s/rows.ipuexe --input %s/rows.st", 0, "");
+    wide[1] = -2;
+    write_tensors("rows.st", &integers, 1);
+    expect("run %s/rows.ipuexe --input %s/rows.st", 2, "is -2,");
+    integers.dtype = MODEL_F64;
+    write_tensors("rows.st", &integers, 1);
+    expect("run %s/rows.ipuexe --input %s/rows.st", 2, "I32, U32, I64, F16 and F32 are taken");
     for (uint32_t i = 0; i < G_N_ELEMENTS(BAD); i++) {
         v[1] = BAD[i];
         write_tensors("rows.st", &t, 1);
