@@ -164,7 +164,7 @@ static bool read_phase(struct container *c, sqlite3_stmt *st, struct exch_proble
     if (name != NULL && name[0] != 0) p->name = arena_strdup(p->arena, name);
     if (has_array(c, v[0], "width")) exch_problem_add_widths(p);
     if (has_array(c, v[0], "source_stride")) exch_problem_add_strides(p);
-    if (has_array(c, v[0], "first_dependency")) {
+    if (v[8] != 0) {
         exch_problem_add_dependencies(p, v[8]);
         p->first_dependency[p->n_transfers] = v[8];
     }

@@ -352,16 +352,17 @@ void exch_problem_find_dependencies(struct exch_problem *p) {
                 g_array_append_val(pairs, pair);
             }
     const uint32_t n = pairs->len;
-    exch_problem_add_dependencies(p, n);
+    p->first_dependency = NULL; /* none at all opens the phase to every scheduler */
+    if (n != 0) exch_problem_add_dependencies(p, n);
     for (uint32_t i = 0; i < n; i++) p->first_dependency[g_array_index(pairs, uint64_t, i) >> 32]++;
     uint32_t sum = 0;
-    for (uint32_t x = 0; x <= p->n_transfers; x++) {
+    for (uint32_t x = 0; n != 0 && x <= p->n_transfers; x++) {
         const uint32_t c = p->first_dependency[x];
         p->first_dependency[x] = sum;
         sum += c;
     }
-    uint32_t *at = g_new(uint32_t, p->n_transfers + 1);
-    memcpy(at, p->first_dependency, (p->n_transfers + 1) * sizeof *at);
+    uint32_t *at = g_new0(uint32_t, p->n_transfers + 1);
+    if (n != 0) memcpy(at, p->first_dependency, (p->n_transfers + 1) * sizeof *at);
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t pair = g_array_index(pairs, uint64_t, i);
         p->dependency[at[pair >> 32]++] = (uint32_t)pair;
