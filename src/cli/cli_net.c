@@ -54,6 +54,8 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
              "Store host inputs once and distribute them on the device (default: as they are read)"),
         INT("row-passes", row_passes, "Passes over the rows of every product (default: as memory requires)"),
         INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
+        {"exchange-effort", 0, 0, G_OPTION_ARG_STRING, &n->exchange_effort,
+         "Time for schedules: quick (default), normal (about 1 % fewer cycles, several times the time) or best", "E"},
         INT("exchange-schedule-finalists", finalists, "Plans tried when one does not fit (default 3)"),
         {"export-exchange-schedule", 0, 0, G_OPTION_ARG_FILENAME, &n->exchange_export,
          "Write the problems of all exchange phases (.json, .json.zst, or SQLite)", "FILE"},
@@ -250,6 +252,7 @@ void cli_net_clear(struct cli_net *n) {
     g_free(n->exchange_export);
     g_free(n->attention_strategy);
     g_free(n->attention_products);
+    g_free(n->exchange_effort);
     g_strfreev(n->constraints);
 }
 
@@ -293,6 +296,13 @@ static const struct choice PRODUCTS[] = {
 #define PLAN_PRODUCTS(name, text) {text, PLAN_PRODUCTS_##name},
 #include "plan/plan_attention.def"
 #undef PLAN_PRODUCTS
+    {NULL, 0},
+};
+
+static const struct choice EFFORTS[] = {
+    {"quick", EXCH_EFFORT_QUICK},
+    {"normal", EXCH_EFFORT_NORMAL},
+    {"best", EXCH_EFFORT_BEST},
     {NULL, 0},
 };
 
@@ -398,6 +408,9 @@ static void infeasible_plan(const struct cli_net *n, const struct plan_infeasibl
 /* One plan down to its package. *ret_more: another plan may still fit. */
 static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
                          struct cli_built *ret, bool *ret_more, GError **error) {
+    uint8_t effort = EXCH_EFFORT_QUICK;
+    if (!read_choice("--exchange-effort", n->exchange_effort, EFFORTS, &effort, error))
+        return false;
     struct plan_result plan;
     *ret_more = false;
     cli_stage("planning");
@@ -410,7 +423,7 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
     cli_stage("placing, scheduling and emitting");
     char *text = plan_text(&plan);
     struct tile_graph *g = NULL;
-    const struct compile_options c = {.sample = n->sample, .effort = EXCH_EFFORT_NORMAL,
+    const struct compile_options c = {.sample = n->sample, .effort = effort,
                                       .workload = n->name, .plan = text,
                                       .placement_dump = n->placement_dump,
                                       .exchange_export = n->exchange_export};

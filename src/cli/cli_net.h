@@ -13,7 +13,7 @@ enum { CLI_NET_NOT_GIVEN = G_MININT }; /* a number of a workload */
 struct cli_net {
     /* Options. */
     char *workload, *graph_path, **constraints, *fp8_scale, *attention_qk_scale, *attention_pv_scale,
-        *placement_dump, *exchange_export, *attention_strategy, *attention_products;
+        *placement_dump, *exchange_export, *exchange_effort, *attention_strategy, *attention_products;
     gint row_passes, tiles, threads, optimization_steps, finalists;
     gint64 seed;
     gint mlp_batch, mlp_tokens, mlp_dim, mlp_hidden_dim, mlp_blocks;

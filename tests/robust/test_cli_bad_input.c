@@ -51,6 +51,7 @@ static void test_options(void) {
     expect("e2e-test --workload siglip-vit-benchmark --vit-small --vit-image-size 28", 2,
            "--vit-small excludes --vit-image-size");
     expect("e2e-test --workload siglip-mlp-benchmark --mlp-blocks 0", 2, "--mlp-blocks 0");
+    expect("e2e-test --workload mlp-smoke --exchange-effort fast", 2, "quick, normal, best");
     expect("e2e-test --workload mlp-smoke --attention-qk-fp8-scale -4", 2,
            "--attention-qk-fp8-scale is for networks with attention");
     expect("e2e-test --workload attention-smoke --fp8-scale -4", 2,
