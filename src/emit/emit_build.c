@@ -120,8 +120,10 @@ static void join_programs(const struct build *b, struct emit_result *e) {
     e->marks = arena_new_array(e->arena, struct emit_mark, e->first_mark[n]);
     for (uint32_t t = 0; t < n; t++) {
         const struct emit_tile *w = &b->tiles[t];
-        memcpy(e->words + e->first_word[t], w->code.words->data, 4 * w->code.words->len);
-        memcpy(e->marks + e->first_mark[t], w->marks->data, sizeof *e->marks * w->marks->len);
+        if (w->code.words->len != 0)
+            memcpy(e->words + e->first_word[t], w->code.words->data, 4 * w->code.words->len);
+        if (w->marks->len != 0)
+            memcpy(e->marks + e->first_mark[t], w->marks->data, sizeof *e->marks * w->marks->len);
     }
 }
 

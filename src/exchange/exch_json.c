@@ -191,6 +191,11 @@ static bool transfer(struct scan *s, struct phase_data *d) {
     return true;
 }
 
+/* The elements of an array of 32-bit numbers, which may be empty. */
+static void take(void *to, const GArray *from) {
+    if (from->len != 0) memcpy(to, from->data, 4 * (size_t)from->len);
+}
+
 static struct exch_problem *make_problem(struct phase_data *d) {
     const uint32_t n = d->source->len;
     struct exch_problem *p = exch_problem_new(n, d->tile->len);
@@ -200,13 +205,13 @@ static struct exch_problem *make_problem(struct phase_data *d) {
         p->source_tile[x] = (uint16_t)g_array_index(d->source, uint32_t, x);
     for (uint32_t r = 0; r < d->tile->len; r++)
         p->recipient_tile[r] = (uint16_t)g_array_index(d->tile, uint32_t, r);
-    memcpy(p->source_address, d->address->data, 4 * (size_t)n);
-    memcpy(p->words, d->words->data, 4 * (size_t)n);
-    memcpy(p->first_recipient, d->first->data, 4 * ((size_t)n + 1));
-    memcpy(p->recipient_address, d->at->data, 4 * (size_t)d->at->len);
+    take(p->source_address, d->address);
+    take(p->words, d->words);
+    take(p->first_recipient, d->first);
+    take(p->recipient_address, d->at);
     if (d->moving) {
         exch_problem_add_strides(p);
-        memcpy(p->source_stride, d->stride->data, 4 * (size_t)n);
+        take(p->source_stride, d->stride);
         p->n_iterations = d->n_iterations;
     }
     if (d->widths) {
@@ -216,8 +221,8 @@ static struct exch_problem *make_problem(struct phase_data *d) {
     }
     if (d->depends) {
         exch_problem_add_dependencies(p, d->dep->len);
-        memcpy(p->first_dependency, d->first_dep->data, 4 * ((size_t)n + 1));
-        memcpy(p->dependency, d->dep->data, 4 * (size_t)d->dep->len);
+        take(p->first_dependency, d->first_dep);
+        take(p->dependency, d->dep);
     }
     p->row_address = d->row_address;
     p->row_bytes = d->row_bytes;

@@ -86,7 +86,7 @@ static void grow(struct exch_lines *l, uint32_t t, uint32_t upto) {
     if (n != 0) {
         uint64_t *e = calloc((size_t)cap * n, 8);
         if (e == NULL) base_oom(cap);
-        for (uint32_t k = 0; k < n; k++)
+        for (uint32_t k = 0; k < n && tl->elem != NULL; k++)
             memcpy(e + (size_t)k * cap, tl->elem + (size_t)k * tl->cap, (size_t)tl->cap * 8);
         free(tl->elem);
         tl->elem = e;
