@@ -28,6 +28,18 @@
 #include "kernel.inc"
 #include "norm.inc"
 
+// Scratch 0 = 1 / columns of G panels (m5 = G - 1); clears the accumulators.
+.macro MOMENTS_START
+    add $m10, $m5, 1
+    shl $m10, $m10, 4
+    st32 $m10, SCRATCH(0)
+    { ld32 $a0, SCRATCH(0) ; setzi $a1, ZAACC }
+    { nop ; uput $FP_CLR, $a1 }
+    { nop ; f32fromui32 $a0, $a0 }
+    { nop ; f32oox $a0, $a0 }
+    { st32 $a0, SCRATCH(0) ; fnop }
+.endm
+
 // From the word, and R in argument \rows: m0 rows of this worker - 1, m5 panels of the segment - 1,
 // m6 T, m7 the segment's first panel, m8 segment, m9 bytes from panel to panel, m10 bytes from row to
 // row, m11 first row; branches to \exit if there are no rows. m1 to m3 are used.
@@ -93,14 +105,7 @@ moments_f16_worker:
     shl $m4, $m6, 3
     shr $m7, $m9, 4
     add $m7, $m7, -1
-    add $m10, $m5, 1
-    shl $m10, $m10, 4
-    st32 $m10, SCRATCH(0)
-    { ld32 $a0, SCRATCH(0) ; setzi $a1, ZAACC }
-    { nop ; uput $FP_CLR, $a1 }
-    { nop ; f32fromui32 $a0, $a0 }
-    { nop ; f32oox $a0, $a0 }
-    { st32 $a0, SCRATCH(0) ; fnop }
+    MOMENTS_START
 moments_f16_row:
     { mov $m10, $m1 ; fnop }
     NORM_MOMENTS $m1, 0
@@ -137,14 +142,7 @@ add_moments_f16_worker:
     add $m7, $m7, -1
     shr $m4, $m9, 3
     add $m4, $m4, -3
-    add $m10, $m5, 1
-    shl $m10, $m10, 4
-    st32 $m10, SCRATCH(0)
-    { ld32 $a0, SCRATCH(0) ; setzi $a1, ZAACC }
-    { nop ; uput $FP_CLR, $a1 }
-    { nop ; f32fromui32 $a0, $a0 }
-    { nop ; f32oox $a0, $a0 }
-    { st32 $a0, SCRATCH(0) ; fnop }
+    MOMENTS_START
 add_moments_f16_row:
     { ld32 $m6, ARG(2) ; fnop }
     { ld32 $m8, ARG(3) ; fnop }

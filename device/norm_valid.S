@@ -109,42 +109,11 @@ norm_valid_exit:
 
 KERNEL_ENTRY rms_valid_f16, rms_valid_worker, 7
 
-// m6 offset in gamma, m8 panel step, m10, m11 running; a6 1 / rms
-.macro RMS_QUAD xstep, ostep
-    { ld64step $a4:5, $m15, $m10+=, \xstep ; fnop }
-    { nop ; f16v2tof32 $a0:1, $a4 }
-    { nop ; f16v2tof32 $a2:3, $a5 }
-    { nop ; f32v2mul $a0:1, $a6:B, $a0:1 }
-    { ld64step $a4:5, $m3, $m6+=, 1 ; f32v2mul $a2:3, $a6:B, $a2:3 }
-    { nop ; f32v4tof16 $a0:1, $a0:3 }
-    { nop ; f16v4mul $a0:1, $a0:1, $a4:5 }
-    { st64step $a0:1, $m15, $m11+=, \ostep ; fnop }
-.endm
 rms_valid_worker:
     VALID_CONSTANTS 4, 5, 6
     VALID_ROWS 3, rms_valid_exit
 rms_valid_row:
-    { shr $m7, $m9, 4 ; fnop }
-    { add $m7, $m7, -1 ; fnop }
-    { mov $m10, $m1 ; fnop }
-    { ld128step $a0:3, $m15, $m10+=, 1 ; fnop }
-    { rpt $m5, 1 ; fnop }
-    { ld128step $a0:3, $m15, $m10+=, $m7 ; f16v8sqacc $a0:3 }
-    { ld128step $a0:3, $m15, $m10+=, 1 ; f16v8sqacc $a0:3 }
-    { ld128step $a0:3, $m15, $m10+=, $m7 ; f16v8sqacc $a0:3 }
-    { mov $m10, $m1 ; f16v8sqacc $a0:3 }
-    NORM_COLLECT
-    { ld32 $a1, SCRATCH(1) ; f32mul $a0, $a0, $a4 }
-    { mov $m11, $m2 ; f32add $a0, $a0, $a1 }
-    { shr $m8, $m9, 3 ; f32oorx $a6, $a0 }
-    { add $m8, $m8, -3 ; fnop }
-    { setzi $m6, 0 ; fnop }
-    { add $m7, $m5, 1 ; fnop }
-    { rpt $m7, 31 ; fnop }
-    RMS_QUAD 1, 1
-    RMS_QUAD 1, 1
-    RMS_QUAD 1, 1
-    RMS_QUAD $m8, $m8
+    RMS_ROW
     add $m1, $m1, 192
     add $m2, $m2, 192
     nop

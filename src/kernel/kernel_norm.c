@@ -33,20 +33,28 @@ static bool norm_describe(const struct kernel_spec *spec, struct kernel_needs *r
     return true;
 }
 
-static uint64_t norm_cycles_split(uint32_t rows, uint32_t panels, uint32_t lane) {
+/* Rows split over the workers: per row a launch for the parts' moments and one that applies them. */
+struct norm_split {
+    uint32_t moments, moments_panel; /* slots of a worker: fixed and per panel */
+    uint32_t apply;                  /* beside 28 per panel */
+    uint32_t prelude, stores, behind; /* supervisor: cycles, stores per row, issues behind a launch */
+};
+
+static uint64_t norm_split_cycles(const struct norm_split *s, uint32_t rows, uint32_t panels,
+                                  uint32_t lane) {
     uint32_t moments[TARGET_N_WORKERS], apply[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t share = kernel_block(panels, w);
-        moments[w] = SPLIT_MOMENTS + 8 * share;
-        apply[w] = SPLIT_APPLY + 28 * share;
+        moments[w] = s->moments + s->moments_panel * share;
+        apply[w] = s->apply + 28 * share;
     }
     struct kernel_time t;
     kernel_time_begin(&t, lane);
-    kernel_time_issue_n(&t, TARGET_SUPER_STORE_ADDRESS_CYCLES + 4 * TARGET_SUPER_STORE_CYCLES + 1);
+    kernel_time_issue_n(&t, s->prelude);
     for (uint32_t i = 0; i < rows; i++) {
-        kernel_time_issue_n(&t, 2 * TARGET_SUPER_STORE_CYCLES);
+        kernel_time_issue_n(&t, s->stores * TARGET_SUPER_STORE_CYCLES);
         kernel_time_runall(&t, moments);
-        kernel_time_issue_n(&t, 2);
+        kernel_time_issue_n(&t, s->behind);
         kernel_time_sync(&t);
         kernel_time_runall(&t, apply);
         kernel_time_sync(&t);
@@ -56,9 +64,13 @@ static uint64_t norm_cycles_split(uint32_t rows, uint32_t panels, uint32_t lane)
     return kernel_time_end(&t, lane);
 }
 
+static const struct norm_split norm_split = {
+    SPLIT_MOMENTS, 8, SPLIT_APPLY,
+    TARGET_SUPER_STORE_ADDRESS_CYCLES + 4 * TARGET_SUPER_STORE_CYCLES + 1, 2, 2};
+
 static uint64_t norm_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t panels = spec->p[1] / 16;
-    if (norm_is_split(spec)) return norm_cycles_split(spec->p[0], panels, lane);
+    if (norm_is_split(spec)) return norm_split_cycles(&norm_split, spec->p[0], panels, lane);
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
@@ -351,32 +363,12 @@ static bool add_norm_describe(const struct kernel_spec *spec, struct kernel_need
     return true;
 }
 
-static uint64_t add_norm_cycles_split(uint32_t rows, uint32_t panels, uint32_t lane) {
-    uint32_t moments[TARGET_N_WORKERS], apply[TARGET_N_WORKERS];
-    for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
-        const uint32_t share = kernel_block(panels, w);
-        moments[w] = ADD_SPLIT_MOMENTS + 16 * share;
-        apply[w] = ADD_SPLIT_APPLY + 28 * share;
-    }
-    struct kernel_time t;
-    kernel_time_begin(&t, lane);
-    kernel_time_issue_n(&t, ADD_SPLIT_PRELUDE);
-    for (uint32_t i = 0; i < rows; i++) {
-        kernel_time_issue_n(&t, 4 * TARGET_SUPER_STORE_CYCLES);
-        kernel_time_runall(&t, moments);
-        kernel_time_issue_n(&t, 4);
-        kernel_time_sync(&t);
-        kernel_time_runall(&t, apply);
-        kernel_time_sync(&t);
-        kernel_time_issue(&t, i + 1 < rows ? TARGET_SUPER_BRANCH_CYCLES : 1);
-    }
-    kernel_time_issue(&t, 1);
-    return kernel_time_end(&t, lane);
-}
+static const struct norm_split add_norm_split = {
+    ADD_SPLIT_MOMENTS, 16, ADD_SPLIT_APPLY, ADD_SPLIT_PRELUDE, 4, 4};
 
 static uint64_t add_norm_cycles(const struct kernel_spec *spec, uint32_t lane) {
     const uint32_t panels = spec->p[1] / 16;
-    if (norm_is_split(spec)) return add_norm_cycles_split(spec->p[0], panels, lane);
+    if (norm_is_split(spec)) return norm_split_cycles(&add_norm_split, spec->p[0], panels, lane);
     uint32_t slots[TARGET_N_WORKERS];
     for (uint32_t w = 0; w < TARGET_N_WORKERS; w++) {
         const uint32_t rows = kernel_share(spec->p[0], w);
