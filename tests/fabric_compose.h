@@ -426,4 +426,17 @@ static inline uint32_t comp_tiles(struct comp_tile *tiles, uint32_t n, struct fa
     return k;
 }
 
+/* Adds a message to what a phase must deliver. */
+static inline void comp_expect_add(struct fabric_expect *e, const struct comp_message *m) {
+    const uint32_t x = e->n_transfers++;
+    e->source[x] = (uint16_t)m->source;
+    e->source_address[x] = m->address;
+    e->words[x] = m->n * (m->paired ? 2 : 1);
+    for (uint32_t k = 0; k < m->n_to; k++) {
+        e->tile[e->n_receivers] = (uint16_t)m->to[k];
+        e->address[e->n_receivers++] = m->at[k];
+    }
+    e->first[x + 1] = e->n_receivers;
+}
+
 #endif

@@ -110,18 +110,6 @@ static inline void damage_place(struct damage_phase *p, struct comp_message *m) 
     }
 }
 
-static inline void damage_list(struct fabric_expect *e, const struct comp_message *m) {
-    const uint32_t x = e->n_transfers++;
-    e->source[x] = (uint16_t)m->source;
-    e->source_address[x] = m->address;
-    e->words[x] = m->n * (m->paired ? 2 : 1);
-    for (uint32_t k = 0; k < m->n_to; k++) {
-        e->tile[e->n_receivers] = (uint16_t)m->to[k];
-        e->address[e->n_receivers++] = m->at[k];
-    }
-    e->first[x + 1] = e->n_receivers;
-}
-
 /* --- Base registers. --- */
 
 /* Makes addresses behind word `from` relative to bases that are larger by these bytes. */
@@ -240,7 +228,7 @@ static inline struct damage_phase *damage_new(enum damage_family family, struct 
         damage_message(p, family, &m);
         damage_place(p, &m);
         comp_append(p->composed, &m, damage_draw(3) == 0 ? damage_draw(200) : 0, true);
-        damage_list(&p->expect, &m);
+        comp_expect_add(&p->expect, &m);
     }
     struct damage_rows *r = &p->good;
     r->n = comp_tiles(p->composed, TARGET_N_TILES, r->tile);

@@ -96,4 +96,17 @@ static inline uint32_t help_differences(const struct sram *a, const struct sram 
     return n;
 }
 
+/* What SRAM holds behind a phase that delivers what is expected, and nothing else. */
+static inline struct sram *help_wanted(const struct fabric_expect *e) {
+    struct sram *s = help_sources(e);
+    for (uint32_t x = 0; x < e->n_transfers; x++)
+        for (uint32_t k = e->first[x]; k < e->first[x + 1]; k++)
+            for (uint32_t i = 0; i < e->words[x]; i++) {
+                const uint32_t v = help_word(e->source[x], e->source_address[x] + 4 * i);
+                memcpy(sram_at(s, e->tile[k], e->address[k] + 4 * i), &v, 4);
+                sram_mark_written(s, e->tile[k], e->address[k] + 4 * i, 4);
+            }
+    return s;
+}
+
 #endif

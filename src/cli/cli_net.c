@@ -55,7 +55,7 @@ GOptionEntry *cli_net_entries(struct cli_net *n, const GOptionEntry *own) {
         INT("row-passes", row_passes, "Passes over the rows of every product (default: as memory requires)"),
         INT("optimization-steps", optimization_steps, "Grids kept per product (default: planner's)"),
         {"exchange-effort", 0, 0, G_OPTION_ARG_STRING, &n->exchange_effort,
-         "Time for schedules: quick (default), normal (about 1 % fewer cycles, several times the time) or best", "E"},
+         "Schedules: quick (default), normal (1 % fewer cycles, slower) or best", "E"},
         INT("exchange-schedule-finalists", finalists, "Plans tried when one does not fit (default 3)"),
         {"export-exchange-schedule", 0, 0, G_OPTION_ARG_FILENAME, &n->exchange_export,
          "Write the problems of all exchange phases (.json, .json.zst, or SQLite)", "FILE"},

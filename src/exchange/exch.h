@@ -90,7 +90,7 @@ const char *exch_priority_name(enum exch_priority priority);
 enum exch_priority exch_priority_find(const char *name);
 
 enum exch_effort {
-    EXCH_EFFORT_QUICK = 0,  /* one good order per width policy: for planning */
+    EXCH_EFFORT_QUICK = 0,  /* one good order per width policy and a short repair */
     EXCH_EFFORT_NORMAL = 1, /* small portfolio */
     EXCH_EFFORT_BEST = 2,   /* whole portfolio and repair: for the finalist */
 };

@@ -73,6 +73,19 @@ static void shifted_next(struct kernel_time *t, const uint8_t *needs, uint32_t n
     }
 }
 
+/* One chunk: three stores, the last behind the argument that was loaded first (`in`), the launch, the
+ * steps towards the next chunk, the sync. */
+static void shifted_launch(struct kernel_time *t, uint64_t in, const uint32_t *slots,
+                           const uint8_t *needs, uint32_t n) {
+    kernel_time_issue(t, TARGET_SUPER_STORE_CYCLES);
+    kernel_time_issue(t, TARGET_SUPER_STORE_CYCLES);
+    t->now = MAX(t->now, in);
+    kernel_time_issue(t, TARGET_SUPER_STORE_CYCLES);
+    kernel_time_runall(t, slots);
+    shifted_next(t, needs, n);
+    kernel_time_sync(t);
+}
+
 static uint64_t shifted_cycles(const struct kernel_spec *spec, uint32_t lane) {
     uint32_t left = spec->p[0] / 8, chunk = spec->p[4] / 8;
     struct kernel_time t;
@@ -85,14 +98,8 @@ static uint64_t shifted_cycles(const struct kernel_spec *spec, uint32_t lane) {
             const uint32_t vectors = kernel_share(MIN(chunk, left), w);
             slots[w] = vectors ? CAST_SLOTS + (2 + spec->p[2]) * vectors : CAST_IDLE;
         }
-        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
-        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
-        t.now = MAX(t.now, in);
-        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
-        kernel_time_runall(&t, slots);
         static const uint8_t NEEDS[] = {0, 1, 2, 3, 0, 1, 3};
-        shifted_next(&t, NEEDS, ARRAY_LEN(NEEDS));
-        kernel_time_sync(&t);
+        shifted_launch(&t, in, slots, NEEDS, ARRAY_LEN(NEEDS));
         kernel_time_issue(&t, left > chunk ? TARGET_SUPER_BRANCH_CYCLES : 1);
     }
     kernel_time_issue(&t, 1);
@@ -176,14 +183,8 @@ static uint64_t shifted_panels_cycles(const struct kernel_spec *spec, uint32_t l
             slots[w] = rows ? CAST_PANELS_SETUP + 2 * MIN(chunk, left) * (4 * rows + 6)
                             : CAST_PANELS_IDLE;
         }
-        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
-        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
-        t.now = MAX(t.now, in);
-        kernel_time_issue(&t, TARGET_SUPER_STORE_CYCLES);
-        kernel_time_runall(&t, slots);
         static const uint8_t NEEDS[] = {0, 1, 2, 0, 0, 2, 4, 5};
-        shifted_next(&t, NEEDS, ARRAY_LEN(NEEDS));
-        kernel_time_sync(&t);
+        shifted_launch(&t, in, slots, NEEDS, ARRAY_LEN(NEEDS));
         kernel_time_issue(&t, left > chunk ? TARGET_SUPER_BRANCH_CYCLES : 1);
     }
     kernel_time_issue(&t, 1);

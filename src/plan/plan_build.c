@@ -5,6 +5,16 @@
 
 #include <string.h>
 
+struct program_value build_local_like(const struct program_value *v, const char *name) {
+    struct program_value x = *v;
+    x.name = name;
+    x.role = PROGRAM_LOCAL;
+    x.inside = PROGRAM_NONE;
+    x.sequence = 0;
+    x.tensor = (struct program_tensor){0};
+    return x;
+}
+
 struct program_layout build_layout(uint8_t format, uint8_t order, uint8_t memory) {
     const uint32_t m = program_micro(format);
     const uint32_t pads[PROGRAM_N_ORDERS][3] = {[PROGRAM_ROW_MAJOR] = {1, 1, 1},

@@ -49,6 +49,8 @@ static inline void build_axis(struct program_layout *l, uint32_t a, uint32_t cou
 }
 /* The name itself, or name.2, name.3, ... */
 const char *build_name(struct build *b, const char *name);
+/* A local value with the shape, layout and owners of *v. */
+struct program_value build_local_like(const struct program_value *v, const char *name);
 uint32_t build_value(struct build *b, const struct program_value *v);
 /* All operations of one block from position *at on. */
 bool build_ops(struct build *b, uint32_t *at, uint32_t repeat);

@@ -4,17 +4,6 @@
 
 #include <string.h>
 
-/* Value with the owners of *v, for a result. */
-static struct program_value result_like(const struct program_value *v, const char *name) {
-    struct program_value y = *v;
-    y.name = name;
-    y.role = PROGRAM_LOCAL;
-    y.inside = PROGRAM_NONE;
-    y.sequence = 0;
-    y.tensor = (struct program_tensor){0};
-    return y;
-}
-
 /* The layout in which the operand is held, if it has the result's shape and lies well. */
 static bool held_layout(struct build *b, const struct graph_op *op, uint32_t operand,
                         struct program_value *ret) {
@@ -23,7 +12,7 @@ static bool held_layout(struct build *b, const struct graph_op *op, uint32_t ope
     if (build_is_source(b, value) || !graph_shape_equal(&b->g->values[value].shape, s)) return false;
     const struct program_value *v = &b->p->values[build_plain(b, op, value)];
     if (!build_is_even(b, v)) return false;
-    *ret = result_like(v, op->name);
+    *ret = build_local_like(v, op->name);
     return true;
 }
 
@@ -56,7 +45,7 @@ bool build_cast(struct build *b, const struct graph_op *op) {
     }
     if (op->attrs.exponent < -16 || op->attrs.exponent > 15)
         return plan_refuse(op, "the exponent of an F8 format must lie in -16..15", b->error);
-    struct program_value y = result_like(&b->p->values[in], op->name);
+    struct program_value y = build_local_like(&b->p->values[in], op->name);
     uint32_t from = in;
     if (!build_is_even(b, &y)) {
         struct program_view v = {0};

@@ -23,16 +23,6 @@ static uint32_t copied(struct build *b, const struct graph_op *op, uint32_t from
     return copy;
 }
 
-static struct program_value local_like(const struct program_value *v, const char *name) {
-    struct program_value x = *v;
-    x.name = name;
-    x.role = PROGRAM_LOCAL;
-    x.inside = PROGRAM_NONE;
-    x.sequence = 0;
-    x.tensor = (struct program_tensor){0};
-    return x;
-}
-
 static bool alike(const struct program_value *a, const struct program_value *b) {
     return a->batch == b->batch && a->rows == b->rows && a->cols == b->cols &&
            memcmp(&a->layout, &b->layout, sizeof a->layout) == 0;
@@ -42,8 +32,8 @@ static void begin_carried(struct build *b, const struct graph_op *op, uint32_t i
                           struct program_carried *ret) {
     const struct graph_block *body = &b->g->blocks[op->repeat.body];
     const uint32_t initial = build_plain(b, op, op->operands[i]), argument = body->arguments[i];
-    struct program_value v = local_like(&b->p->values[initial], b->g->values[argument].name);
-    if (b->final) v = local_like(&b->carried[argument], v.name);
+    struct program_value v = build_local_like(&b->p->values[initial], b->g->values[argument].name);
+    if (b->final) v = build_local_like(&b->carried[argument], v.name);
     ret->initial = initial;
     if (!alike(&v, &b->p->values[initial])) ret->initial = copied(b, op, initial, &v);
     ret->argument = build_value(b, &v);
@@ -65,7 +55,7 @@ static void end_carried(struct build *b, const struct graph_op *op, uint32_t i,
     const struct program_value argument = b->p->values[carried->argument];
     if (!made_here(b, yield) || (b->final && !alike(&argument, &b->p->values[yield]))) {
         const struct program_value to =
-            local_like(&argument, arena_printf(b->p->arena, "%s.next", argument.name));
+            build_local_like(&argument, arena_printf(b->p->arena, "%s.next", argument.name));
         yield = copied(b, op, yield, &to);
     }
     carried->yield = yield;

@@ -20,18 +20,6 @@ struct trial {
     uint32_t n_harmless, n_caught, n_compared;
 };
 
-static struct sram *wanted(const struct fabric_expect *e) {
-    struct sram *s = help_sources(e);
-    for (uint32_t x = 0; x < e->n_transfers; x++)
-        for (uint32_t k = e->first[x]; k < e->first[x + 1]; k++)
-            for (uint32_t i = 0; i < e->words[x]; i++) {
-                const uint32_t v = help_word(e->source[x], e->source_address[x] + 4 * i);
-                memcpy(sram_at(s, e->tile[k], e->address[k] + 4 * i), &v, 4);
-                sram_mark_written(s, e->tile[k], e->address[k] + 4 * i, 4);
-            }
-    return s;
-}
-
 static void report_rows(const char *name, const struct damage_rows *r) {
     for (uint32_t i = 0; i < r->n; i++) {
         GString *text = g_string_new(NULL);
@@ -115,7 +103,7 @@ static void test_family(gconstpointer name) {
     struct trial q = {.f = fabric_new(), .damage = {"nothing", "nothing"}};
     for (uint32_t k = 0; k < PHASES; k++) {
         q.p = damage_new(family, q.f);
-        q.want = wanted(&q.p->expect);
+        q.want = help_wanted(&q.p->expect);
         try_rows(&q, &q.p->good);
         for (uint32_t j = 0; j < DAMAGED; j++) try_damage(&q);
         sram_free(q.want);

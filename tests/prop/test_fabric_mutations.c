@@ -55,18 +55,6 @@ struct trial {
     uint32_t n_harmless, n_caught, n_compared;
 };
 
-static struct sram *wanted(const struct fabric_expect *e) {
-    struct sram *s = help_sources(e);
-    for (uint32_t x = 0; x < e->n_transfers; x++)
-        for (uint32_t k = e->first[x]; k < e->first[x + 1]; k++)
-            for (uint32_t i = 0; i < e->words[x]; i++) {
-                const uint32_t v = help_word(e->source[x], e->source_address[x] + 4 * i);
-                memcpy(sram_at(s, e->tile[k], e->address[k] + 4 * i), &v, 4);
-                sram_mark_written(s, e->tile[k], e->address[k] + 4 * i, 4);
-            }
-    return s;
-}
-
 /* Whether the counted run must agree with the slow one: nothing had to be left out. */
 static bool comparable(const struct fabric_result *r) {
     static const enum fabric_fault_index lossy[] = {FABRIC_R1, FABRIC_R3, FABRIC_R14, FABRIC_R11,
@@ -145,7 +133,7 @@ static void try_mutation(struct trial *q) {
  * fabric once read the 13 bits alone and accepted the row. */
 static void test_wide_mux(void) {
     struct trial q = {.c = help_load("dense-1", true), .f = fabric_new()};
-    q.want = wanted(&q.c.expect);
+    q.want = help_wanted(&q.c.expect);
     uint32_t i = 0;
     while (q.c.rows.tile[i] != 545) i++;
     const uint32_t n = q.c.rows.first[i + 1] - q.c.rows.first[i];
@@ -167,7 +155,7 @@ static void test_wide_mux(void) {
 
 static void test_mutations(gconstpointer name) {
     struct trial q = {.c = help_load(name, true), .f = fabric_new()};
-    q.want = wanted(&q.c.expect);
+    q.want = help_wanted(&q.c.expect);
     for (int k = 0; k < MUTATIONS; k++) try_mutation(&q);
     g_test_message("%s: %u harmless, %u caught; %u runs compared with slot by slot", (const char *)name,
                    q.n_harmless, q.n_caught, q.n_compared);

@@ -73,18 +73,6 @@ static bool draw_message(const struct published *f, uint32_t *next, struct comp_
     return true;
 }
 
-static void add_expect(struct fabric_expect *e, const struct comp_message *m) {
-    const uint32_t x = e->n_transfers++;
-    e->source[x] = (uint16_t)m->source;
-    e->source_address[x] = m->address;
-    e->words[x] = m->n * (m->paired ? 2 : 1);
-    for (uint32_t k = 0; k < m->n_to; k++) {
-        e->tile[e->n_receivers] = (uint16_t)m->to[k];
-        e->address[e->n_receivers++] = m->at[k];
-    }
-    e->first[x + 1] = e->n_receivers;
-}
-
 static uint32_t crc_rows(const struct comp_tile *tiles) {
     uint32_t crc = ~0u;
     for (uint32_t t = 0; t < N_TILES; t++)
@@ -110,7 +98,7 @@ static void test_random(gconstpointer data) {
         struct comp_message m;
         if (!draw_message(f, next, &m)) continue;
         comp_append(tiles, &m, 0, true);
-        add_expect(&e, &m);
+        comp_expect_add(&e, &m);
     }
     struct fabric_tile rows[N_TILES];
     struct fabric_result r;
