@@ -80,18 +80,15 @@ struct scoring {
 typedef int16_t v16 __attribute__((vector_size(32), aligned(2), may_alias));
 typedef int8_t b16 __attribute__((vector_size(16), aligned(1), may_alias));
 
-static inline __attribute__((always_inline)) v16 pick(v16 mask, v16 a, v16 b) {
-    return (mask & a) | (~mask & b);
-}
-static inline __attribute__((always_inline)) v16 larger(v16 a, v16 b) {
-    return pick(a > b, a, b);
-}
-static inline __attribute__((always_inline)) v16 wide(const void *bytes) {
-    return __builtin_convertvector(*(const b16 *)bytes, v16);
-}
-static inline __attribute__((always_inline)) int16_t largest(v16 v) {
-    int16_t best = v[0];
-    for (uint32_t i = 1; i < 16; i++) best = MAX(best, v[i]);
+/* As macros: a function of vectors has another calling convention with AVX than without, and the
+ * default clone is compiled without. */
+#define PICK(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
+#define LARGER(a, b) PICK((a) > (b), a, b)
+#define WIDE(bytes) __builtin_convertvector(*(const b16 *)(bytes), v16)
+
+static inline __attribute__((always_inline)) int16_t largest(const v16 *v) {
+    int16_t best = (*v)[0];
+    for (uint32_t i = 1; i < 16; i++) best = MAX(best, (*v)[i]);
     return best;
 }
 
@@ -102,26 +99,26 @@ CLONES static int16_t score_all(const struct scoring *k, int16_t *score) {
     const v16 gapless = zero + k->gapless;
     v16 best = none;
     for (uint32_t d = 0; d < N; d += 16) {
-        const v16 ttm = wide(k->ttm + d), pend = wide(k->pend + d);
+        const v16 ttm = WIDE(k->ttm + d), pend = WIDE(k->pend + d);
         const v16 wait = *(const v16 *)(k->near_free + d) - ttm - from;
-        const v16 idle = pick(-wait < cap, -wait, cap);
+        const v16 idle = PICK(-wait < cap, -wait, cap);
         const v16 expect = *(const v16 *)(k->expect + d), follows = expect == sender;
         const v16 contiguous = *(const v16 *)(k->contiguous + d);
         const v16 bonus = ((follows | (expect < zero)) & contiguous) +
-                          ((follows | (wide(k->open + d) != zero)) & contiguous) - contiguous +
+                          ((follows | (WIDE(k->open + d) != zero)) & contiguous) - contiguous +
                           ((wait <= zero) & gapless) + ((wait >= zero) & gapless);
         const v16 v =
-            *(const v16 *)(k->urgency + d) - larger(wait, idle) * scale + ttm * ttm_weight + bonus;
-        const v16 out = pick((wait > look) | (pend == zero), none, v);
+            *(const v16 *)(k->urgency + d) - LARGER(wait, idle) * scale + ttm * ttm_weight + bonus;
+        const v16 out = PICK((wait > look) | (pend == zero), none, v);
         *(v16 *)(score + d) = out;
-        best = larger(best, out);
+        best = LARGER(best, out);
     }
-    return largest(best);
+    return largest(&best);
 }
 CLONES static int16_t score_max(const int16_t *score) {
     v16 best = (v16){0} + NONE;
-    for (uint32_t d = 0; d < N; d += 16) best = larger(best, *(const v16 *)(score + d));
-    return largest(best);
+    for (uint32_t d = 0; d < N; d += 16) best = LARGER(best, *(const v16 *)(score + d));
+    return largest(&best);
 }
 /* First receiver with this score. */
 CLONES static uint32_t score_find(const int16_t *score, int16_t value) {
@@ -157,10 +154,10 @@ CLONES static int16_t first_wait(const int16_t *near_free, const int8_t *ttm, co
     const v16 zero = {0}, never = zero + INT16_MIN;
     v16 first = never; /* of the negated waits */
     for (uint32_t d = 0; d < N; d += 16) {
-        const v16 at = wide(ttm + d) - *(const v16 *)(near_free + d);
-        first = larger(first, pick(wide(pend + d) == zero, never, at));
+        const v16 at = WIDE(ttm + d) - *(const v16 *)(near_free + d);
+        first = LARGER(first, PICK(WIDE(pend + d) == zero, never, at));
     }
-    return (int16_t)-MAX(largest(first), -INT16_MAX);
+    return (int16_t)-MAX(largest(&first), -INT16_MAX);
 }
 
 /* The parity of a latency is that of a number of the sender plus a number of the receiver. So,
