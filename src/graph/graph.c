@@ -197,6 +197,11 @@ struct check {
     GError **error;
 };
 
+bool graph_error_at(const struct graph *g, uint32_t line, GError **error) {
+    if (line != 0) g_prefix_error(error, "%s:%u: ", g->file, line);
+    return false;
+}
+
 static bool operands_defined(struct check *c, const struct graph_op *op) {
     for (uint32_t i = 0; i < op->n_operands; i++) {
         if (op->operands[i] < c->g->n_values && c->defined[op->operands[i]]) continue;
@@ -282,7 +287,7 @@ static bool check_sizes(const struct graph *g, GError **error) {
         for (uint32_t k = 0; k < s->n_dims && n <= GRAPH_MAX_ELEMENTS; k++) n *= s->dim[k];
         if (n <= GRAPH_MAX_ELEMENTS) continue;
         diag_set(error, GRAPH_TOO_LARGE, g->values[i].name, (unsigned)GRAPH_MAX_ELEMENTS);
-        return false;
+        return graph_error_at(g, g->values[i].line, error);
     }
     return true;
 }
@@ -291,7 +296,7 @@ static bool check_outputs(const struct check *c) {
     const struct graph *g = c->g;
     if (g->n_outputs == 0) {
         diag_set(c->error, GRAPH_NO_OUTPUT, g->name);
-        return false;
+        return graph_error_at(g, g->line, c->error);
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         const uint32_t value = g->outputs[i].value;
@@ -302,7 +307,7 @@ static bool check_outputs(const struct check *c) {
         for (uint32_t k = 0; k < i; k++) {
             if (g->outputs[k].value != value) continue;
             diag_set(c->error, GRAPH_OUTPUT_TWICE, g->values[value].name);
-            return false;
+            return graph_error_at(g, g->outputs[i].line, c->error);
         }
     }
     return true;

@@ -56,6 +56,7 @@ struct graph_value {
     struct graph_fill fill; /* INPUT and PARAMETER */
     uint32_t op;            /* RESULT: the defining operation; ARGUMENT: the repeat */
     uint32_t index;         /* number among results or arguments */
+    uint32_t line;          /* of its definition in the text; 0: not from a text */
 };
 
 /* --- Operations --- */
@@ -114,11 +115,14 @@ struct graph_output {
     uint32_t value;
     double atol, rtol, rms;
     bool exact;
+    uint32_t line; /* of the text; 0: not from a text */
 };
 
 struct graph {
     struct arena *arena;
     const char *name;
+    const char *file; /* the text that it was read from, and the line of `graph`; or NULL, 0 */
+    uint32_t line;
     uint32_t n_values;
     struct graph_value *values;
     uint32_t n_ops;
@@ -181,6 +185,8 @@ bool graph_infer_shape(const struct graph *g, const struct graph_request *r,
 void graph_print(const struct graph *g, GString *out);
 struct graph *graph_parse(const char *text, const char *file_name, GError **error);
 bool graph_verify(const struct graph *g, GError **error);
+/* Puts "file:line: " in front of a message; nothing where the line is 0. Returns false. */
+bool graph_error_at(const struct graph *g, uint32_t line, GError **error);
 
 /* --- Contents --- */
 

@@ -144,6 +144,7 @@ static bool define(struct parser *s, uint32_t value) {
     const char *name = s->g->values[value].name;
     if (g_hash_table_contains(s->names, name)) return fail_name(s, "the name is used twice", name);
     g_hash_table_insert(s->names, (char *)name, GUINT_TO_POINTER(value + 1));
+    s->g->values[value].line = s->statement;
     return true;
 }
 
@@ -220,6 +221,7 @@ static bool parse_statement(struct parser *s);
 struct repeat_text {
     char results[LIST_MAX][TOKEN_MAX], arguments[LIST_MAX][TOKEN_MAX];
     uint32_t n_results, operands[LIST_MAX], values[LIST_MAX];
+    uint32_t line;
 };
 
 static bool parse_group(struct parser *s, struct repeat_text *t, uint32_t *n, uint32_t *ret_count) {
@@ -240,6 +242,7 @@ static bool parse_body(struct parser *s, struct repeat_text *t, uint32_t n_argum
         if (!define(s, t->values[i])) return false;
     while (!is(s, "yield"))
         if (!s->token[0] || !parse_statement(s)) return s->token[0] ? false : fail(s, "no yield");
+    s->statement = t->line;
     next(s);
     uint32_t yields[LIST_MAX];
     for (uint32_t i = 0; i < t->n_results; i++) {
@@ -282,6 +285,7 @@ static bool parse_repeat(struct parser *s, struct repeat_text *t) {
 
 static bool parse_definition(struct parser *s) {
     struct repeat_text *t = g_new0(struct repeat_text, 1);
+    t->line = s->statement;
     bool ok = true;
     do {
         if (t->n_results == LIST_MAX) ok = fail(s, "too many results");
@@ -309,7 +313,7 @@ static bool parse_definition(struct parser *s) {
 }
 
 static bool parse_output(struct parser *s) {
-    struct graph_output o = {0};
+    struct graph_output o = {.line = s->statement};
     if (!read_value(s, &o.value)) return false;
     for (;;) {
         if (accept(s, "exact")) {
@@ -343,6 +347,8 @@ struct graph *graph_parse(const char *text, const char *file_name, GError **erro
               (s.token[0] || fail(&s, "expected the graph's name"));
     if (ok) {
         s.g = graph_new(s.token);
+        s.g->file = arena_strdup(s.g->arena, file_name);
+        s.g->line = s.line;
         s.names = g_hash_table_new(g_str_hash, g_str_equal);
         next(&s);
         while (ok && s.token[0]) ok = parse_statement(&s);

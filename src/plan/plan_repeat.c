@@ -119,7 +119,7 @@ bool build_outputs(struct build *b) {
         const struct graph_value *t = &b->g->values[b->g->outputs[i].value];
         if (t->kind != GRAPH_RESULT) {
             diag_set(b->error, PLAN_OUTPUT, t->name);
-            return false;
+            return graph_error_at(b->g, b->g->outputs[i].line, b->error);
         }
         const uint32_t value = output_value(b, b->g->outputs[i].value);
         struct program_value *v = &b->p->values[value];

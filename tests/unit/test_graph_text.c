@@ -72,7 +72,8 @@ static void test_errors(void) {
     expect_error("graph a\n%x = input [2, 3]\n%w = parameter [4, 5]\n%y = gemm %x, %w\noutput %y",
                  DIAG_GRAPH_SHAPE, "operation y (gemm): the inner extents");
     expect_error("graph a\n%x = input [2, 3]\n%y = gelu %z\n", DIAG_GRAPH_SYNTAX, "f:3");
-    expect_error("graph a\n%x = input [2, 3]\n", DIAG_GRAPH_NO_OUTPUT, "a");
+    expect_error("graph a\n%x = input [2, 3]\n", DIAG_GRAPH_NO_OUTPUT,
+                 "f:1: graph a");
     expect_error("graph a\n%x = input [0]\n", DIAG_GRAPH_SYNTAX, "extent 0");
     expect_error("graph a\n%x = input [2]\n%x = input [2]\n", DIAG_GRAPH_SYNTAX, "twice");
     expect_error("graph a\n%x = input [2]\n%y = frobnicate %x\n", DIAG_GRAPH_SYNTAX, "unknown");
@@ -83,9 +84,10 @@ static void test_errors(void) {
     expect_error("graph a\n%x = input [2, 3]\n%w = parameter [4, 5]\n%y = gemm %x, %w\noutput %y",
                  DIAG_GRAPH_SHAPE, "f:4: ");
     expect_error("graph a\n%x = input [2]\n%y = gelu %x\noutput %y\noutput %y\n",
-                 DIAG_GRAPH_OUTPUT_TWICE, "y is an output twice");
+                 DIAG_GRAPH_OUTPUT_TWICE, "f:5: y is an output twice");
     expect_error("graph a\n%x = input [4294967295, 4294967295, 4294967295, 4294967295]\n"
-                 "%y = gelu %x\noutput %y\n", DIAG_GRAPH_TOO_LARGE, "value x");
+                 "%y = gelu %x\noutput %y\n", DIAG_GRAPH_TOO_LARGE, "f:2: value x");
+    expect_error("# a\ngraph a\n\n", DIAG_GRAPH_NO_OUTPUT, "f:2: graph a");
     expect_error("graph a\n%x = input [65536, 65536, 65536]\n%y = gelu %x\noutput %y\n",
                  DIAG_GRAPH_TOO_LARGE, "value x");
     expect_error("graph a\n%x = input [2] fill normal nan 0\n", DIAG_GRAPH_SYNTAX, "a number");
