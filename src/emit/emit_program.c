@@ -94,7 +94,7 @@ static uint32_t operand_register(const struct emit_tile *w, const uint32_t *valu
         *taken |= 1u << k;
         return k;
     }
-    BUG_ON("an operand in no register");
+    BUG_ON(true); /* an operand in no register */
     return 0;
 }
 

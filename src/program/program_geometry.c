@@ -132,7 +132,7 @@ uint32_t program_offset(const struct program_layout *l, const struct program_sha
     case PROGRAM_COEFF_T:
         return e * (b * nr * nc + r / 16 * (nc * 16) + c / m * (16 * m) + r % 16 * m + c % m);
     default:
-        BUG_ON("unknown order");
+        BUG_ON(true); /* unknown order */
     }
     return 0;
 }

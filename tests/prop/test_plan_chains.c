@@ -8,7 +8,9 @@
 
 static uint64_t state;
 static uint32_t roll(uint32_t n) {
-    return (uint32_t)(rand_u64(state, 0, state) % n + 0 * state++);
+    const uint64_t v = rand_u64(state, 0, state);
+    state++;
+    return (uint32_t)(v % n);
 }
 
 struct tensor {

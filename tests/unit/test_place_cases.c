@@ -46,7 +46,8 @@ static struct place_problem *sequence_problem(uint64_t seed, uint32_t last_step,
 #define R(n) ((uint32_t)(rand_u64(seed, 5, k++) % (n)))
     for (uint32_t i = 0; i + 2 < N_REQUESTS; i++) {
         const uint32_t first = R(N_STEPS);
-        struct place_request r = {.bytes = 8 + 8 * R(i % 6 == 0 ? 9000 : 900),
+        const uint32_t bytes = 8 + 8 * R(i % 6 == 0 ? 9000 : 900);
+        struct place_request r = {.bytes = bytes,
                                   .align = 8,
                                   .first_step = first,
                                   .last_step = first + R(5)};
