@@ -263,7 +263,8 @@ static void pack_bindings(struct packing *k) {
         struct package_binding *to = &p->bindings[i];
         *to = (struct package_binding){.name = arena_strdup(k->a, from->name), .kind = from->kind,
                                        .format = from->format, .scale = from->scale,
-                                       .n_dims = from->n_dims, .first_slice = from->first_slice,
+                                       .n_dims = from->n_dims, .bound = from->bound,
+                                       .first_slice = from->first_slice,
                                        .end_slice = from->end_slice};
         memcpy(to->shape, from->shape, sizeof to->shape);
         to->data_bytes = package_binding_elements(to) * package_format_bytes(to->format);

@@ -174,9 +174,14 @@ static void bind_tensor(struct lower *l, uint32_t v) {
                                     [PROGRAM_OUTPUT] = TG_BIND_OUTPUT};
     const struct program_value *x = lower_value(l, v);
     struct tg_binding t = binding_of(l, x, &x->tensor, KINDS[x->role]);
-    for (uint32_t w = v; w < l->p->n_values; w++)
-        if (lower_value(l, w)->role != PROGRAM_LOCAL && same_tensor(x, lower_value(l, w)))
-            bind_shards(l, w, &lower_value(l, w)->tensor, false);
+    for (uint32_t w = v; w < l->p->n_values; w++) {
+        const struct program_value *y = lower_value(l, w);
+        if (y->role == PROGRAM_LOCAL || !same_tensor(x, y)) continue;
+        bind_shards(l, w, &y->tensor, false);
+        /* Indices into several tables are held to the smallest. */
+        if (y->tensor.bound != 0 && (t.bound == 0 || y->tensor.bound < t.bound))
+            t.bound = y->tensor.bound;
+    }
     t.end_slice = l->b.slices->len;
     g_array_append_val(l->b.bindings, t);
 }

@@ -168,7 +168,9 @@ void tg_print(const struct tile_graph *g, GString *out) {
     for (uint32_t i = 0; i < g->n_steps; i++) print_step(g, &g->steps[i], out);
     for (uint32_t i = 0; i < g->n_bindings; i++) {
         const struct tg_binding *b = &g->bindings[i];
-        g_string_append_printf(out, "binding %s kind %u format %u slices %u\n", b->name, b->kind,
+        g_string_append_printf(out, "binding %s kind %u format %u slices %u", b->name, b->kind,
                                b->format, b->end_slice - b->first_slice);
+        if (b->bound) g_string_append_printf(out, " bound %u", b->bound);
+        g_string_append_c(out, '\n');
     }
 }

@@ -117,6 +117,7 @@ struct tg_binding {
     int8_t scale;   /* power-of-two exponent of an F8 format */
     uint32_t n_dims;
     uint32_t shape[6];
+    uint32_t bound; /* of indices: every element must be less; 0 = no bound */
     uint32_t first_slice, end_slice;
 };
 

@@ -37,6 +37,18 @@ uint64_t package_binding_elements(const struct package_binding *b) {
     return n;
 }
 
+bool package_indices_check(const struct package_binding *b, const void *data, GError **error) {
+    const uint64_t n = b->bound != 0 ? package_binding_elements(b) : 0;
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t v;
+        memcpy(&v, (const uint8_t *)data + i * sizeof v, sizeof v);
+        if (v < b->bound) continue;
+        diag_set(error, PACKAGE_INDEX, b->name, v, i, b->bound);
+        return false;
+    }
+    return true;
+}
+
 static struct package_binding *find(const struct package *p, const char *name, bool result) {
     for (uint32_t i = 0; i < p->n_bindings; i++)
         if ((p->bindings[i].kind == TG_BIND_RESULT) == result &&
@@ -132,7 +144,7 @@ static char *check_binding(const struct package *p, const struct package_binding
     if (find(p, b->name, b->kind == TG_BIND_RESULT) != b)
         return g_strdup_printf("two tensors are named '%s'", b->name);
     if (b->kind > TG_BIND_RESULT || b->format > TG_U32 || b->scale < -32 || b->scale > 31 ||
-        b->n_dims > PACKAGE_MAX_DIMS)
+        b->n_dims > PACKAGE_MAX_DIMS || (b->bound != 0 && b->format != TG_U32))
         return g_strdup_printf("the description of tensor '%s'", b->name);
     uint64_t elements = 1;
     for (uint32_t d = 0; d < b->n_dims; d++) {
@@ -142,6 +154,8 @@ static char *check_binding(const struct package *p, const struct package_binding
     }
     if (b->data_bytes != elements * package_format_bytes(b->format))
         return g_strdup_printf("the size of tensor '%s'", b->name);
+    if (b->data != NULL && !package_indices_check(b, b->data, NULL))
+        return g_strdup_printf("the values of tensor '%s'", b->name);
     if (b->first_slice > b->end_slice || b->end_slice > p->n_slices)
         return g_strdup_printf("the slices of tensor '%s'", b->name);
     for (uint32_t i = b->first_slice; i < b->end_slice; i++) {

@@ -21,7 +21,7 @@
 #include "base/base.h"
 #include "lower/tile_graph.h"
 
-enum { PACKAGE_SCHEMA = 2, PACKAGE_APPLICATION_ID = 0x69707578 /* "ipux" */ };
+enum { PACKAGE_SCHEMA = 3, PACKAGE_APPLICATION_ID = 0x69707578 /* "ipux" */ };
 enum { PACKAGE_MAX_DIMS = 6, PACKAGE_SLICE_DIMS = TG_SLICE_DIMS };
 
 enum package_segment_kind {
@@ -55,6 +55,7 @@ struct package_binding {
     int32_t scale;
     uint32_t n_dims;
     uint32_t shape[PACKAGE_MAX_DIMS];
+    uint32_t bound; /* U32: rows of the smallest table that the indices read; else 0 */
     uint32_t first_slice, end_slice;
     /* PARAMETER only: values in row-major order as stored (format), or NULL when left out. */
     const uint8_t *data;
@@ -161,6 +162,8 @@ struct package *package_read_bytes(const uint8_t *bytes, size_t n, const char *p
 uint32_t package_format_bytes(uint32_t format);
 const char *package_format_name(uint32_t format);
 uint64_t package_binding_elements(const struct package_binding *b);
+/* False when stored values are no indices below the bound; names the first. */
+bool package_indices_check(const struct package_binding *b, const void *data, GError **error);
 /* NULL when there is none. Results have names of their own kind: _find looks at the others. */
 struct package_binding *package_binding_find(const struct package *p, const char *name);
 struct package_binding *package_result_find(const struct package *p, const char *name);

@@ -5,7 +5,7 @@
  *   step(id, kind, operation, reason, count, horizon, transfers, messages, endpoint_bound, bound,
  *        row_bytes_max, row_bytes_tile, words)
  *                                       kind: 0 exchange, 1 compute, 2 repeat begin, 3 repeat end
- *   binding(id, name, kind, format, scale, shape, first_slice, end_slice, has_data)
+ *   binding(id, name, kind, format, scale, shape, bound, first_slice, end_slice, has_data)
  *                                       kind: 0 input, 1 output, 2 parameter, 3 result; shape: "2,3"
  *   symbol(id, address, bytes, name), line(id, address, line, file)
  *   arrays  image; first_segment, segments; slices; first_mark, marks; end_pc; sample_address;
@@ -36,7 +36,7 @@ static const char schema[] =
     " words INTEGER NOT NULL);"
     "CREATE TABLE binding(id INTEGER PRIMARY KEY, name TEXT NOT NULL, kind INTEGER NOT NULL,"
     " format INTEGER NOT NULL, scale INTEGER NOT NULL, shape TEXT NOT NULL,"
-    " first_slice INTEGER NOT NULL, end_slice INTEGER NOT NULL, has_data INTEGER NOT NULL);"
+    " bound INTEGER NOT NULL, first_slice INTEGER NOT NULL, end_slice INTEGER NOT NULL, has_data INTEGER NOT NULL);"
     "CREATE TABLE symbol(id INTEGER PRIMARY KEY, address INTEGER NOT NULL, bytes INTEGER NOT NULL,"
     " name TEXT NOT NULL);"
     "CREATE TABLE line(id INTEGER PRIMARY KEY, address INTEGER NOT NULL, line INTEGER NOT NULL,"
@@ -141,9 +141,9 @@ static void write_tables(struct container *c, const struct package *p, bool no_p
     for (uint32_t i = 0; i < p->n_bindings; i++) {
         const struct package_binding *b = &p->bindings[i];
         char *shape = shape_text(b);
-        container_exec(c, "INSERT INTO binding VALUES(?,?,?,?,?,?,?,?,?)", "isiiisiii", (int64_t)i,
+        container_exec(c, "INSERT INTO binding VALUES(?,?,?,?,?,?,?,?,?,?)", "isiiisiiii", (int64_t)i,
                        b->name, (int64_t)b->kind, (int64_t)b->format, (int64_t)b->scale, shape,
-                       (int64_t)b->first_slice, (int64_t)b->end_slice,
+                       (int64_t)b->bound, (int64_t)b->first_slice, (int64_t)b->end_slice,
                        (int64_t)(b->data != NULL && !no_parameters));
         g_free(shape);
     }
@@ -272,15 +272,16 @@ static bool read_binding(struct package *p, uint32_t i, sqlite3_stmt *s) {
     ok = ok && scale >= -32 && scale <= 31;
     b->scale = (int32_t)scale;
     ok = parse_shape(column_text(s, 4, p->arena), b) && ok;
-    b->first_slice = column_u32(s, 5, &ok);
-    b->end_slice = column_u32(s, 6, &ok);
+    b->bound = column_u32(s, 5, &ok);
+    b->first_slice = column_u32(s, 6, &ok);
+    b->end_slice = column_u32(s, 7, &ok);
     uint64_t n = package_format_bytes(b->format);
     for (uint32_t d = 0; ok && d < b->n_dims; d++) {
         ok = b->shape[d] != 0 && n <= (UINT64_C(1) << 38) / b->shape[d];
         if (ok) n *= b->shape[d];
     }
     b->data_bytes = n;
-    b->data = sqlite3_column_int64(s, 7) != 0 ? (const uint8_t *)"" : NULL;
+    b->data = sqlite3_column_int64(s, 8) != 0 ? (const uint8_t *)"" : NULL;
     return ok;
 }
 
@@ -327,7 +328,7 @@ static bool read_tables(struct container *c, struct package *p, GError **error) 
             " bound, row_bytes_max, row_bytes_tile, words FROM step ORDER BY id",
             read_step)
     COUNTED("binding", n_bindings, bindings, struct package_binding,
-            "SELECT name, kind, format, scale, shape, first_slice, end_slice, has_data"
+            "SELECT name, kind, format, scale, shape, bound, first_slice, end_slice, has_data"
             " FROM binding ORDER BY id",
             read_binding)
     COUNTED("symbol", n_symbols, symbols, struct package_symbol,

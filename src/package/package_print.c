@@ -26,6 +26,7 @@ static void print_bindings(const struct package *p, GString *out) {
                                package_format_name(b->format));
         print_shape(b, out);
         g_string_append_printf(out, ", %u slices", b->end_slice - b->first_slice);
+        if (b->bound != 0) g_string_append_printf(out, ", indices below %u", b->bound);
         if (b->kind == TG_BIND_PARAMETER && b->data == NULL)
             g_string_append(out, ", values not in the package");
         g_string_append_c(out, '\n');
@@ -80,6 +81,7 @@ static void json_bindings(const struct package *p, GString *out) {
         g_string_append_printf(out, ",\"kind\":\"%s\",\"format\":\"%s\",\"scale\":%d,\"shape\":",
                                binding_kind[b->kind], package_format_name(b->format), b->scale);
         print_shape(b, out);
+        if (b->bound != 0) g_string_append_printf(out, ",\"bound\":%u", b->bound);
         g_string_append_printf(out, ",\"slices\":%u,\"has_data\":%s}",
                                b->end_slice - b->first_slice, b->data != NULL ? "true" : "false");
     }

@@ -134,6 +134,7 @@ bool build_embed(struct build *b, const struct graph_op *op) {
     index.layout = build_layout(PROGRAM_U32, PROGRAM_ROW_MAJOR, PROGRAM_ANY);
     build_axis(&index.layout, PROGRAM_COLS, r, c);
     build_axis(&index.layout, PROGRAM_REPLICA, c, 1);
+    index.tensor.bound = table.rows;
     struct program_view all = {0};
     build_digit(&all, table.rows * table.cols, 1);
     const struct program_op gather = {.compute = PROGRAM_KERNEL,

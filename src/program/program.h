@@ -88,6 +88,7 @@ struct program_tensor {
     const char *name;
     uint32_t n_dims, shape[6];
     uint64_t offset, step[3];
+    uint32_t bound; /* of indices: every element must be less; 0 = no bound */
 };
 
 struct program_value {

@@ -99,7 +99,8 @@ static bool read_tensor(struct parser *s, struct program_tensor *t) {
     for (uint32_t i = 0; i < t->n_dims; i++)
         if (!read_u32(s, &t->shape[i])) return false;
     return expect(s, "offset") && read_u64(s, &t->offset) && expect(s, "steps") &&
-           read_u64(s, &t->step[0]) && read_u64(s, &t->step[1]) && read_u64(s, &t->step[2]);
+           read_u64(s, &t->step[0]) && read_u64(s, &t->step[1]) && read_u64(s, &t->step[2]) &&
+           (!accept(s, "bound") || read_u32(s, &t->bound));
 }
 
 static bool read_options(struct parser *s, struct program_value *v) {

@@ -38,6 +38,7 @@ static void print_tensor(const char *word, const struct program_tensor *t, GStri
                            " offset %" G_GUINT64_FORMAT " steps %" G_GUINT64_FORMAT
                            " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT,
                            t->offset, t->step[0], t->step[1], t->step[2]);
+    if (t->bound) g_string_append_printf(out, " bound %u", t->bound);
 }
 
 static void print_value(const struct program *p, const struct program_value *v, GString *out) {

@@ -89,6 +89,8 @@ static bool check_values(struct check *c) {
             ok = bad_value(c, v, "its name is used twice");
         if (ok && v->role != PROGRAM_LOCAL && !v->tensor.name)
             ok = bad_value(c, v, "it has a role but no tensor");
+        if (ok && v->tensor.bound != 0 && v->layout.format != PROGRAM_U32)
+            ok = bad_value(c, v, "it has a bound but holds no indices");
         if (ok && v->inside != PROGRAM_NONE && v->inside >= c->p->n_values)
             ok = bad_value(c, v, "it lies inside a value that does not exist");
         if (ok && v->parts && v->inside == PROGRAM_NONE)

@@ -21,7 +21,7 @@ bool session_open(const struct device_functions *functions, const struct package
                   const struct device_options *o, struct session **ret, GError **error);
 void session_close(struct session *s); /* NULL is allowed */
 
-/* Values of an input or parameter; `bytes` must be those of the binding. */
+/* Values of an input or parameter; `bytes` must be those of the binding, indices below its bound. */
 bool session_set(struct session *s, const char *name, const void *data, uint64_t bytes,
                  GError **error);
 /* Names the first input or parameter that was never set. */

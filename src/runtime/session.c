@@ -63,6 +63,7 @@ bool session_set(struct session *s, const char *name, const void *data, uint64_t
     uint32_t i;
     if (!find_binding(s, name, 1 << TG_BIND_INPUT | 1 << TG_BIND_PARAMETER, bytes, &i, error))
         return false;
+    if (!package_indices_check(&s->p->bindings[i], data, error)) return false;
     session_scatter(s, i, data);
     s->set[i] = true;
     return true;

@@ -44,8 +44,10 @@ static struct package *small_package(void) {
         {.name = "w", .kind = TG_BIND_PARAMETER, .format = TG_F16, .n_dims = 1, .shape = {32},
          .first_slice = 1, .end_slice = 2, .data_bytes = 64, .data = weights},
         {.name = "y", .kind = TG_BIND_OUTPUT, .format = TG_F16, .n_dims = 2, .shape = {4, 8},
-         .first_slice = 0, .end_slice = 1, .data_bytes = 64}};
-    p->n_bindings = 3;
+         .first_slice = 0, .end_slice = 1, .data_bytes = 64},
+        {.name = "i", .kind = TG_BIND_INPUT, .format = TG_U32, .n_dims = 1, .shape = {2},
+         .bound = 9, .data_bytes = 8}};
+    p->n_bindings = ARRAY_LEN(bindings);
     p->bindings = arena_copy(a, bindings, sizeof bindings);
     static const struct package_step steps[] = {
         {.kind = TG_EXCHANGE, .operation = 0, .reason = 0, .horizon = 99, .messages = 1, .words = 16},
@@ -101,6 +103,30 @@ static void file_clear(struct file *f) {
     g_free(f->bytes);
 }
 
+/* Values that a package carries are below the bound of their tensor, which holds indices. */
+static void test_bound(void) {
+    static const struct {
+        uint32_t format, bound;
+        bool ok;
+    } CASES[] = {{TG_U32, 9, true}, {TG_U32, 8, false}, {TG_U32, 0, true}, {TG_F16, 9, false}};
+    static const uint32_t rows[] = {8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0};
+    for (uint32_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct package *p = small_package();
+        struct package_binding *w = package_binding_find(p, "w");
+        w->format = CASES[i].format;
+        w->bound = CASES[i].bound;
+        w->shape[0] = w->format == TG_U32 ? 16 : 32;
+        p->slices[1].count[0] = w->shape[0];
+        p->slices[1].mem_step[0] = package_format_bytes(w->format);
+        w->data = (const uint8_t *)rows;
+        GError *error = NULL;
+        g_assert_cmpint(package_check(p, "p", &error), ==, CASES[i].ok);
+        if (!CASES[i].ok) g_assert_error(error, diag_quark(), DIAG_PACKAGE_CONTENT);
+        g_clear_error(&error);
+        package_free(p);
+    }
+}
+
 static void test_round_trip(void) {
     struct file f = write_small(NULL);
     GError *error = NULL;
@@ -118,6 +144,7 @@ static void test_round_trip(void) {
     g_assert_cmpmem(p->steps, 2 * sizeof *p->steps, q->steps, 2 * sizeof *q->steps);
     g_assert_cmpmem(package_binding_find(p, "w")->data, 64, weights, 64);
     g_assert_null(package_binding_find(p, "x")->data);
+    g_assert_cmpuint(package_binding_find(p, "i")->bound, ==, 9);
     GString *a = g_string_new(NULL), *b = g_string_new(NULL);
     q->file_bytes = p->file_bytes;
     package_json(p, a);
@@ -239,6 +266,7 @@ static void test_names(void) {
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/package/round_trip", test_round_trip);
+    g_test_add_func("/package/bound", test_bound);
     g_test_add_func("/package/same_bytes", test_same_bytes);
     g_test_add_func("/package/no_parameters", test_no_parameters);
     g_test_add_func("/package/truncated", test_truncated);
