@@ -515,6 +515,7 @@ struct filling {
     const struct package_binding *b;
     uint64_t elements;
     uint8_t *out;
+    uint64_t *bad; /* of every block: the first element that the format cannot hold, or n */
 };
 
 static void fill_block(uint32_t i, uint32_t thread, void *context) {
@@ -524,25 +525,48 @@ static void fill_block(uint32_t i, uint32_t thread, void *context) {
     const uint64_t n = MIN((uint64_t)FILL_BLOCK, f->elements - first);
     float v[FILL_BLOCK];
     graph_fill_elements(f->v, (uint64_t)f->n->seed, first, n, v);
+    const uint64_t bad = cli_range_check(f->b, v, n);
+    f->bad[i] = bad < n ? first + bad : f->elements;
     cli_encode(f->b, v, n, f->out + first * package_format_bytes(f->b->format));
 }
 
-uint8_t *cli_net_fill(const struct cli_net *n, uint32_t value, const struct package_binding *b) {
+/* Fails for the first element that the format cannot hold. */
+static bool fill_check(const struct filling *f, uint32_t n_blocks, GError **error) {
+    uint64_t bad = f->elements;
+    for (uint32_t i = 0; i < n_blocks; i++) bad = MIN(bad, f->bad[i]);
+    if (bad == f->elements) return package_indices_check(f->b, f->out, error);
+    diag_set(error, CLI_FILL_RANGE, f->b->name, bad,
+             (double)graph_fill_element(f->v, (uint64_t)f->n->seed, bad),
+             package_format_name(f->b->format));
+    return false;
+}
+
+uint8_t *cli_net_fill(const struct cli_net *n, uint32_t value, const struct package_binding *b,
+                      GError **error) {
     struct filling f = {.n = n, .v = &n->graph->values[value], .b = b,
                         .elements = package_binding_elements(b),
                         .out = g_malloc(b->data_bytes + 1)};
-    par_for((uint32_t)ceil_div_u64(f.elements, FILL_BLOCK), fill_block, &f);
-    return f.out;
+    const uint32_t n_blocks = (uint32_t)ceil_div_u64(f.elements, FILL_BLOCK);
+    f.bad = g_new(uint64_t, n_blocks + 1);
+    par_for(n_blocks, fill_block, &f);
+    const bool ok = fill_check(&f, n_blocks, error);
+    g_free(f.bad);
+    if (ok) return f.out;
+    g_free(f.out);
+    graph_error_at(n->graph, f.v->line, error);
+    return NULL;
 }
 
-void cli_net_parameters(const struct cli_net *n, struct package *p) {
+bool cli_net_parameters(const struct cli_net *n, struct package *p, GError **error) {
     for (uint32_t i = 0; i < p->n_bindings; i++) {
         struct package_binding *b = &p->bindings[i];
         if (b->kind != TG_BIND_PARAMETER) continue;
         const uint32_t value = graph_find_value(n->graph, b->name);
         BUG_ON(value == GRAPH_NONE);
-        uint8_t *data = cli_net_fill(n, value, b);
+        uint8_t *data = cli_net_fill(n, value, b, error);
+        if (data == NULL) return false;
         b->data = arena_copy(p->arena, data, b->data_bytes);
         g_free(data);
     }
+    return true;
 }

@@ -48,13 +48,17 @@ struct cli_built {
 bool cli_net_compile(const struct cli_net *n, struct cli_built *ret, GError **error);
 void cli_built_clear(struct cli_built *b);
 /* Random values of every parameter, into the package. */
-void cli_net_parameters(const struct cli_net *n, struct package *p);
-/* Values of a graph value in a storage format; g_free'd. */
-uint8_t *cli_net_fill(const struct cli_net *n, uint32_t value, const struct package_binding *b);
+bool cli_net_parameters(const struct cli_net *n, struct package *p, GError **error);
+/* Values of a graph value in the binding's format; g_free'd. NULL when its fill gives one that the
+ * format cannot hold, or an index that is no row of its table. */
+uint8_t *cli_net_fill(const struct cli_net *n, uint32_t value, const struct package_binding *b,
+                      GError **error);
 
 /* FP32 values of stored ones and back; n elements. */
 void cli_decode(const struct package_binding *b, const uint8_t *stored, uint64_t n, float *ret);
 void cli_encode(const struct package_binding *b, const float *values, uint64_t n, uint8_t *ret);
+/* The first of n values that the format cannot hold; n when there is none. */
+uint64_t cli_range_check(const struct package_binding *b, const float *v, uint64_t n);
 
 /* Says on a terminal what goes on; silent in a pipe. */
 void cli_stage(const char *text);

@@ -70,24 +70,34 @@ float *cli_tensor_values(const struct tensor_file *f, const struct package_bindi
     return v;
 }
 
-/* U32 holds whole numbers only. */
-static bool format_holds(uint32_t format, float v) {
-    if (format == TG_U32) return v >= 0 && v < 0x1p32f && v == floorf(v);
-    const float most = format == TG_F16 ? 65504.0f : FLT_MAX;
-    return v >= -most && v <= most;
+/* Largest magnitude of a format other than U32. */
+static float format_most(const struct package_binding *b) {
+    const uint8_t code = NUM_F8_MAX;
+    float most = FLT_MAX;
+    if (b->format == TG_F16) most = num_f16_to_f32(NUM_F16_MAX);
+    else if (b->format != TG_F32) cli_decode(b, &code, 1, &most);
+    return most;
+}
+
+uint64_t cli_range_check(const struct package_binding *b, const float *v, uint64_t n) {
+    uint64_t i = 0;
+    if (b->format == TG_U32) { /* whole numbers only */
+        while (i < n && v[i] >= 0 && v[i] < 0x1p32f && v[i] == floorf(v[i])) i++;
+    } else {
+        const float most = format_most(b);
+        while (i < n && v[i] >= -most && v[i] <= most) i++;
+    }
+    return i;
 }
 
 /* Names the first value that the storage format cannot hold. */
 static bool check_range(const struct package_binding *b, const float *v, const char *path,
                         GError **error) {
-    const uint64_t n = package_binding_elements(b);
-    for (uint64_t i = 0; i < n; i++)
-        if (!format_holds(b->format, v[i])) {
-            diag_set(error, CLI_TENSOR_RANGE, path, b->name, i, (double)v[i],
-                     package_format_name(b->format));
-            return false;
-        }
-    return true;
+    const uint64_t n = package_binding_elements(b), i = cli_range_check(b, v, n);
+    if (i == n) return true;
+    diag_set(error, CLI_TENSOR_RANGE, path, b->name, i, (double)v[i],
+             package_format_name(b->format));
+    return false;
 }
 
 static bool set_one(struct session *s, const struct tensor_file *f,

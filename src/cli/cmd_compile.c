@@ -23,9 +23,10 @@ static int compile_net(struct cli_net *n, const char *output, bool json) {
     struct cli_built b;
     if (!cli_net_build(n, &error) || !cli_net_compile(n, &b, &error))
         return cli_fail("compile", error);
-    if (b.package != NULL && !n->no_parameters) cli_net_parameters(n, b.package);
     const struct package_write_options o = {.no_parameters = n->no_parameters};
-    const bool ok = b.package == NULL || package_write(b.package, output, &o, &error);
+    const bool ok = b.package == NULL ||
+                    ((n->no_parameters || cli_net_parameters(n, b.package, &error)) &&
+                     package_write(b.package, output, &o, &error));
     const int status = ok ? report(&b, json) : cli_fail("compile", error);
     cli_built_clear(&b);
     return status;

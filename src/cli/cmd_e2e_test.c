@@ -84,8 +84,8 @@ static bool set_inputs(struct e2e *e, GError **error) {
     for (uint32_t i = 0; ok && i < p->n_bindings; i++) {
         const struct package_binding *b = &p->bindings[i];
         if (b->kind != TG_BIND_INPUT) continue;
-        uint8_t *data = cli_net_fill(&e->net, graph_find_value(e->net.graph, b->name), b);
-        ok = session_set(e->session, b->name, data, b->data_bytes, error);
+        uint8_t *data = cli_net_fill(&e->net, graph_find_value(e->net.graph, b->name), b, error);
+        ok = data != NULL && session_set(e->session, b->name, data, b->data_bytes, error);
         g_free(data);
     }
     return ok;
@@ -513,8 +513,8 @@ static int run_e2e(struct e2e *e) {
     if (!cli_net_compile(&e->net, &e->built, &error)) return fail(error);
     if (e->built.package == NULL) return infeasible(e);
     count_inputs(e);
-    cli_net_parameters(&e->net, e->built.package);
-    if (!through_file(e, &error)) return fail(error);
+    if (!cli_net_parameters(&e->net, e->built.package, &error) || !through_file(e, &error))
+        return fail(error);
     struct device_options o = {.n_tiles = e->built.package->meta.n_tiles, .marks = true,
                                .permissive = e->permissive, .races = e->races};
     if (e->net.diagnostic && !prepare_diagnostic(e, &error)) return fail(error);

@@ -195,6 +195,11 @@ static void test_indices(void) {
     integers.bytes = 16;
     write_tensors("rows.st", &integers, 1);
     expect("run %s/rows.ipuexe --input %s/rows.st", 0, "");
+    wide[1] = 5;
+    write_tensors("rows.st", &integers, 1);
+    expect("run %s/rows.ipuexe --input %s/rows.st", 2,
+           "tensor 'i': index 5 at element 1 is not a row of its table of 5 rows (E1007)");
+    expect("e2e-test --graph %s/rows.graph --tiles 2 --input %s/rows.st", 2, "(E1007)");
     wide[1] = -2;
     write_tensors("rows.st", &integers, 1);
     expect("run %s/rows.ipuexe --input %s/rows.st", 2, "is -2,");
@@ -205,6 +210,31 @@ static void test_indices(void) {
         v[1] = BAD[i];
         write_tensors("rows.st", &t, 1);
         expect("run %s/rows.ipuexe --input %s/rows.st", 2, SHOWN[i]);
+    }
+}
+
+/* What a fill gives must fit the storage format; the line of its tensor is named. */
+static void test_fills(void) {
+    static const struct {
+        const char *x, *i, *options, *message;
+    } CASES[] = {
+        {"fill normal 1e38 0", "fill index 5 0", "", "bad.graph:2: the fill of x: element 0 is "},
+        {"fill constant 65505 0", "fill index 5 0", "", " is 65505, which f16 cannot hold (E1265)"},
+        {"fill constant 1e300 0", "fill index 5 0", "", " is inf, which f16 cannot hold (E1265)"},
+        {"fill constant 1 0", "fill index 9 0", "", "bad.graph:3: tensor 'i': index "},
+        {"fill constant 1 0", "fill constant 0.5 0", "", "is 0.5, which u32 cannot hold (E1265)"},
+        {"fill constant 65504 0", "fill index 5 0", "", NULL},
+    };
+    for (uint32_t k = 0; k < 2 * G_N_ELEMENTS(CASES); k++) {
+        char *text = g_strdup_printf("graph g\n%%x = %s [5, 7] %s\n%%i = %s [9] %s\n"
+                                     "%%y = embed %%x, %%i\noutput %%y\n",
+                                     k & 1 ? "parameter" : "input", CASES[k / 2].x,
+                                     k & 1 ? "parameter" : "input", CASES[k / 2].i);
+        put("bad.graph", text);
+        const char *message = CASES[k / 2].message;
+        expect("e2e-test --graph %s/bad.graph --tiles 2", message != NULL ? 2 : 0,
+               message != NULL ? message : "");
+        g_free(text);
     }
 }
 
@@ -338,6 +368,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/cli/tensors", test_tensors);
     g_test_add_func("/cli/odd_name", test_odd_name);
     g_test_add_func("/cli/indices", test_indices);
+    g_test_add_func("/cli/fills", test_fills);
     g_test_add_func("/cli/long_repeat", test_long_repeat);
     g_test_add_func("/cli/full_output", test_full_output);
     g_test_add_func("/cli/infeasible", test_infeasible);
