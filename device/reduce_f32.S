@@ -112,7 +112,7 @@ reduce_f32_\name\()_worker:
     add $m2, $m2, -1
     .align 8
 reduce_f32_\name\()_panel:
-    { mov $m3, $m2 ; fnop }
+    { mov $m3, $m2 ; uput $TAS, $azero }   // undefined at launch, and NaN x 0 would stay
     F32_SEED \std, 1, fnop
     F32_REMOTES \one, \std, $m5, fnop
     { bri reduce_f32_\name\()_second ; f32v4acc $a0:3 }
