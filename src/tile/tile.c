@@ -171,6 +171,14 @@ bool tile_in_tail(const struct tile *t, uint32_t address) {
     return false;
 }
 
+uint32_t tile_word_unwritten(const struct tile *t, uint32_t address, uint32_t bytes) {
+    for (uint32_t at = address; at < address + bytes; at = (at & ~3u) + 4) {
+        const uint32_t word = (at - TARGET_SRAM_BASE) / 4;
+        if ((t->written[word / 64] >> word % 64 & 1) == 0 && !tile_in_tail(t, at)) return at & ~3u;
+    }
+    return UINT32_MAX;
+}
+
 bool tile_word_is_row(uint32_t word) {
     struct isa_insn i;
     if (!isa_decode(word, 0, &i)) return false;

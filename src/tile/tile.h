@@ -42,6 +42,7 @@ struct tile_fault {
     enum tile_fault_number number;
     uint32_t context;      /* 0 supervisor, 1..6 workers */
     uint32_t pc;           /* of the faulting instruction or bundle */
+    uint32_t ea;           /* which of the instruction's addresses: 0, 1, 2 (pace instructions) */
     uint64_t cycle;        /* in which it issued */
     uint32_t address;      /* of the access, 0 where none */
     uint32_t value;        /* register, CSR or zone number, other context of a race, entry... */
@@ -75,7 +76,8 @@ struct tile_config {
     bool races;        /* word-exact race detector; implies interleave */
     bool interleave;   /* all slots in cycle order; implies plain execution */
     bool plain;        /* no fused repeat bodies */
-    bool standalone;   /* no device: `delay` waits, other exchange instructions fault */
+    bool standalone;   /* no device: `delay` waits; other exchange instructions, traps and barriers
+                        * with other tiles fault */
     bool timing_only;  /* floating-point data does not matter: arithmetic on it is skipped */
     bool uget_in_repeat; /* allow uget and uput inside repeat bodies (kernels 8.9 item 9) */
     uint8_t exp_slots; /* slots of f16v2exp and f16v2exp2 on non-zero arguments; 0 = 2 (isa 1.9) */
@@ -96,6 +98,7 @@ struct tile_worker {
     struct tile_accumulators acc;
     uint32_t pc;
     bool active;
+    bool tas_defined;
     uint8_t prng_defined;     /* bit k: of the four halves of the state */
     uint32_t acc_defined;     /* bit k: acc.even[k]; bit 16 + k: acc.odd[k] */
     uint32_t defined;         /* bit r: m[r]; bit 16 + r: a[r] has been written since reset */
@@ -232,6 +235,13 @@ struct tile_fault_info {
 };
 /* NULL for a number that does not exist. */
 const struct tile_fault_info *tile_fault_info(enum tile_fault_number number);
+/* The exception type ("CONFLICT") and the cause number of the record as the hardware has them; NULL
+ * and 0 where the hardware is silent. */
+const char *tile_fault_exception(const struct tile_fault *f, uint32_t *ret_cause);
+/* Whether `address` means something. */
+bool tile_fault_has_address(const struct tile_fault *f);
+/* What isa 1.10 calls a cause; "" for 0. */
+const char *tile_cause_text(uint32_t cause);
 /* One line: tile, context, pc, cycle, name, text, address or register. */
 void tile_fault_print(const struct tile *t, const struct tile_fault *f, GString *out);
 /* Status word $SSR or $WSR, and $CTXT_STS, as the debug interface shows them (runtime 4.9). */

@@ -111,8 +111,12 @@ EXEC(F32V2AOP) {
 }
 
 /* axpy, mix: the result is that of the previous call. */
+static void check_tas(struct tile_exec *e) {
+    if (!e->w->tas_defined) tile_raise(e, TILE_FAULT_TAS_UNDEFINED, 0, 0);
+}
 EXEC(F32V2AXPY) {
     float *const even = e->w->acc.even;
+    check_tas(e);
     const float tas = f32v(e->w->tas);
     e->w->acc_defined |= 0x3;
     for (uint32_t k = 0; k < 2; k++) {
@@ -147,6 +151,7 @@ static void round_out(struct tile_exec *e, const float *v, uint32_t n) {
 
 EXEC(F16V4MIX) {
     float *const even = e->w->acc.even;
+    check_tas(e);
     round_out(e, even, 4);
     e->w->acc_defined |= 0xf;
     const double alpha = f16v(e->w->tas, 0), beta = f16v(e->w->tas, 1);

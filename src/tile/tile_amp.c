@@ -268,6 +268,7 @@ static void amp_f32(struct tile_exec *e, const struct isa_insn *i, uint32_t sets
     singles_in(e, i->s1, in);
     if (sets == 2 || s.phase % 2 == 0) chain(acc, s.phase % 2, s.engines, in, out);
     e->w->tas = NUM_F32_NAN;
+    e->w->tas_defined = false;
     singles_out(e, out);
 }
 EXEC(F32SISOAMP) {
@@ -342,6 +343,7 @@ EXEC(F32SISOSLIC) {
         even[u] = tile_mac(upper ? even[u] : shifted, x, weight_f32(e->t, u, word, upper));
     }
     e->w->tas = NUM_F32_NAN;
+    e->w->tas_defined = false;
     singles_out(e, out);
 }
 

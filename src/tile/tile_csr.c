@@ -166,7 +166,10 @@ EXEC(UGET) {
     case ISA_CSR_PRNG_0_1: e->r[0] = (uint32_t)(w->prng[0] >> 32); break;
     case ISA_CSR_PRNG_1_0: e->r[0] = (uint32_t)w->prng[1]; break;
     case ISA_CSR_PRNG_1_1: e->r[0] = (uint32_t)(w->prng[1] >> 32); break;
-    case ISA_CSR_TAS: e->r[0] = w->tas; break;
+    case ISA_CSR_TAS:
+        if (!w->tas_defined) tile_raise(e, TILE_FAULT_TAS_UNDEFINED, 0, 0);
+        e->r[0] = w->tas;
+        break;
     case ISA_CSR_FP_NFMT: e->r[0] = w->fp_nfmt; break;
     case ISA_CSR_FP_SCL: e->r[0] = w->fp_scl; break;
     default: csr_fault(e, TILE_FAULT_CSR_INVALID, 0x100 | (uint32_t)i->imm);
@@ -205,7 +208,10 @@ EXEC(UPUT) {
         num_prng_seed(v, w->prng);
         w->prng_defined = 15;
         break;
-    case ISA_CSR_TAS: w->tas = v; break;
+    case ISA_CSR_TAS:
+        w->tas = v;
+        w->tas_defined = true;
+        break;
     case ISA_CSR_FP_NFMT: w->fp_nfmt = v; break;
     case ISA_CSR_FP_SCL: w->fp_scl = v & 0x3f; break;
     default: csr_fault(e, TILE_FAULT_CSR_INVALID, 0x100 | (uint32_t)i->imm);

@@ -25,8 +25,9 @@ struct tile_exec {
     bool timing;           /* timing-only mode */
     bool fuse;             /* fused execution is allowed */
     bool fast;             /* F16 results round to nearest even and vector code may be used */
+    uint32_t ea;           /* number of the address that the next access goes to */
     enum tile_fault_number fault;
-    uint32_t fault_address, fault_value;
+    uint32_t fault_address, fault_value, fault_ea;
 };
 
 typedef void tile_fn(struct tile_exec *e, const struct isa_insn *i);
@@ -109,12 +110,16 @@ static inline bool tile_all_written(const struct tile *t, uint32_t address, uint
     return (~w[last / 64] & mask & ~UINT64_C(0) >> (63 - last % 64)) == 0;
 }
 bool tile_in_tail(const struct tile *t, uint32_t address);
+/* The first word of the access that was never written and lies in no tail; UINT32_MAX: none. */
+uint32_t tile_word_unwritten(const struct tile *t, uint32_t address, uint32_t bytes);
 
 /* --- Races (tile_race.c); called only when config->races. --- */
 
 void tile_race_start(struct tile *t);
 void tile_race_access(struct tile_exec *e, uint32_t address, uint32_t bytes, bool store);
 void tile_race_sync(struct tile *t); /* all workers have exited: accesses are ordered */
+/* A launch: what the supervisor did before it comes before what the worker does. */
+void tile_race_launch(struct tile *t, uint32_t worker);
 
 /* --- Floating point (tile_float.c). --- */
 

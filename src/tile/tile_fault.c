@@ -12,15 +12,74 @@ const struct tile_fault_info *tile_fault_info(enum tile_fault_number number) {
     return &INFO[number];
 }
 
+/* --- The names of the hardware (isa 1.10). --- */
+
+#define CAUSE(number, text)
+#define ETYPE(value, name) [value] = #name,
+static const char *const ETYPES[16] = {
+#include "tile/tile_exception.def"
+};
+#undef CAUSE
+#undef ETYPE
+#define ETYPE(value, name)
+#define CAUSE(number, text) [number] = text,
+static const char *const CAUSES[] = {
+#include "tile/tile_exception.def"
+};
+#undef CAUSE
+#undef ETYPE
+
+const char *tile_cause_text(uint32_t cause) {
+    return cause < ARRAY_LEN(CAUSES) && CAUSES[cause] != NULL ? CAUSES[cause] : "";
+}
+
+static uint32_t etype_of_fault(const struct tile_fault *f) {
+    if (f->number == TILE_FAULT_TRAP) return f->value & 1 ? 3 : 2;
+    return f->number < TILE_FAULT_LIMIT ? INFO[f->number].etype : 0;
+}
+
+/* Causes of accesses are numbered by address; those of traps by the operand. */
+static uint32_t cause_of_fault(const struct tile_fault *f) {
+    switch (f->number) {
+    case TILE_FAULT_TRAP: return etype_of_fault(f);
+    case TILE_FAULT_ADDRESS_RANGE:
+    case TILE_FAULT_ADDRESS_MISALIGNED:
+    case TILE_FAULT_ADDRESS_CARRY:
+    case TILE_FAULT_ELEMENT_CONFLICT: return INFO[f->number].cause + f->ea;
+    default: return f->number < TILE_FAULT_LIMIT ? INFO[f->number].cause : 0;
+    }
+}
+
+const char *tile_fault_exception(const struct tile_fault *f, uint32_t *ret_cause) {
+    const uint32_t etype = etype_of_fault(f);
+    *ret_cause = etype != 0 ? cause_of_fault(f) : 0;
+    return etype != 0 ? ETYPES[etype] : NULL;
+}
+
+bool tile_fault_has_address(const struct tile_fault *f) {
+    switch (f->number) {
+    case TILE_FAULT_FETCH_UNWRITTEN:
+    case TILE_FAULT_REPEAT_BODY:
+    case TILE_FAULT_REPEAT_END:
+    case TILE_FAULT_RUN_ENTRY:
+    case TILE_FAULT_RUN_ENTRY_MISALIGNED:
+    case TILE_FAULT_RUN_BASE:
+    case TILE_FAULT_RACE_WRITE_WRITE:
+    case TILE_FAULT_RACE_READ_WRITE: return true;
+    default: return f->number >= TILE_FAULT_ADDRESS_RANGE && f->number <= TILE_FAULT_CCCS_MISALIGNED;
+    }
+}
+
 /* In permissive mode execution goes on where a sensible continuation exists: an access outside
  * SRAM reads 0 and writes nothing, everything else has its plain meaning. */
 static bool can_go_on(enum tile_fault_number n) {
     switch (n) {
     case TILE_FAULT_FETCH_UNWRITTEN:
+    case TILE_FAULT_END_WORKERS:
     case TILE_FAULT_WEIGHTS_BUSY:
     case TILE_FAULT_SYNC_WORKERS: return true;
     default: return (n >= TILE_FAULT_ADDRESS_RANGE && n <= TILE_FAULT_CCCS_MISALIGNED) ||
-                    (n >= TILE_FAULT_READ_UNDEFINED && n <= TILE_FAULT_WEIGHTS_UNDEFINED) ||
+                    (n >= TILE_FAULT_READ_UNDEFINED && n <= TILE_FAULT_TAS_UNDEFINED) ||
                     n >= TILE_FAULT_FP_INVALID;
     }
 }
@@ -35,6 +94,7 @@ bool tile_raise(struct tile_exec *e, enum tile_fault_number number, uint32_t add
     e->fault = number;
     e->fault_address = address;
     e->fault_value = value;
+    e->fault_ea = e->ea;
     return true;
 }
 
@@ -59,6 +119,7 @@ void tile_stop_fault(struct tile_exec *e) {
     t->fault = (struct tile_fault){.number = e->fault,
                                    .context = e->context,
                                    .pc = e->pc,
+                                   .ea = e->fault_ea,
                                    .cycle = e->cycle,
                                    .address = e->fault_address,
                                    .value = e->fault_value,
@@ -77,13 +138,31 @@ static void print_detail(const struct tile_fault *f, GString *out) {
         break;
     case TILE_FAULT_RACE_WRITE_WRITE:
     case TILE_FAULT_RACE_READ_WRITE:
-        g_string_append_printf(out, " (address 0x%x, other context %u)", f->address, f->value);
+        g_string_append_printf(out, " (address 0x%x, with ", f->address);
+        if (f->value == 0)
+            g_string_append(out, "the supervisor)");
+        else
+            g_string_append_printf(out, "worker %u)", f->value - 1);
+        break;
+    case TILE_FAULT_ELEMENT_CONFLICT:
+        g_string_append_printf(out, " (addresses 0x%x and 0x%x)", f->value, f->address);
+        break;
+    case TILE_FAULT_ADDRESS_RANGE:
+    case TILE_FAULT_ADDRESS_MISALIGNED:
+    case TILE_FAULT_ADDRESS_REGION:
+    case TILE_FAULT_WRITE_UNALLOCATED:
+        g_string_append_printf(out, " (address 0x%x, %u bytes)", f->address, f->value);
+        break;
+    case TILE_FAULT_DEADLOCK:
+    case TILE_FAULT_SANS_ACTIVE:
+    case TILE_FAULT_SYNC_WORKERS:
+        g_string_append_printf(out, " (zone %u)", f->value);
         break;
     case TILE_FAULT_SYNC_ZONE:
     case TILE_FAULT_TRAP:
     case TILE_FAULT_CCCS_INDEX: g_string_append_printf(out, " (%u)", f->value); break;
     default:
-        if (f->address != 0) g_string_append_printf(out, " (address 0x%x)", f->address);
+        if (tile_fault_has_address(f)) g_string_append_printf(out, " (address 0x%x)", f->address);
     }
 }
 
@@ -103,8 +182,7 @@ void tile_fault_print(const struct tile *t, const struct tile_fault *f, GString 
 static uint32_t etype_of(const struct tile *t, uint32_t context) {
     if (context == 0 && t->s.state == TILE_SUPERVISOR_TRAP) return t->stop.zone & 1 ? 3 : 2;
     if (t->stop.reason != TILE_STOP_FAULT || t->fault.context != context) return 0;
-    if (t->fault.number == TILE_FAULT_TRAP) return t->fault.value & 1 ? 3 : 2;
-    return INFO[t->fault.number].etype;
+    return etype_of_fault(&t->fault);
 }
 
 uint32_t tile_context_status(const struct tile *t, uint32_t context) {

@@ -43,8 +43,10 @@ static __attribute__((noinline)) void load_check(struct tile_exec *e, uint32_t a
     const uint32_t word = (address - TARGET_SRAM_BASE) / 4;
     if (bytes == 16 && address < TARGET_REGION1_BASE)
         tile_raise(e, TILE_FAULT_ADDRESS_REGION, address, bytes);
-    if ((~(e->t->written[word / 64] >> word % 64) & word_mask(bytes)) && !tile_in_tail(e->t, address))
-        tile_raise(e, TILE_FAULT_READ_UNWRITTEN, address, 0);
+    if (~(e->t->written[word / 64] >> word % 64) & word_mask(bytes)) {
+        const uint32_t at = tile_word_unwritten(e->t, address, bytes);
+        if (at != UINT32_MAX) tile_raise(e, TILE_FAULT_READ_UNWRITTEN, at, bytes);
+    }
     if (e->t->race != NULL) tile_race_access(e, address, bytes, false);
     if (address < TARGET_REGION1_BASE) count_fetch_conflict(e, address);
 }
@@ -70,9 +72,11 @@ const uint8_t *tile_load(struct tile_exec *e, uint32_t address, uint32_t bytes) 
 static __attribute__((noinline)) void store_check(struct tile_exec *e, uint32_t address,
                                                   uint32_t bytes) {
     const uint32_t word = (address - TARGET_SRAM_BASE) / 4;
-    const uint64_t mask = (uint64_t)word_mask(bytes) << word % 64;
-    if (e->t->writable != NULL && (e->t->writable[word / 64] & mask) != mask)
-        tile_raise(e, TILE_FAULT_WRITE_UNALLOCATED, address, bytes);
+    if (e->t->writable != NULL) {
+        const uint32_t no = ~(uint32_t)(e->t->writable[word / 64] >> word % 64) & word_mask(bytes);
+        if (no != 0)
+            tile_raise(e, TILE_FAULT_WRITE_UNALLOCATED, address + 4 * (uint32_t)__builtin_ctz(no), bytes);
+    }
     if (e->t->race != NULL) tile_race_access(e, address, bytes, true);
     if (address < TARGET_REGION1_BASE) count_fetch_conflict(e, address);
 }
@@ -85,10 +89,11 @@ static inline void store(struct tile_exec *e, uint32_t address, uint32_t bytes, 
     }
     const uint32_t offset = address - TARGET_SRAM_BASE, word = offset / 4;
     const bool near_code = address < TARGET_REGION1_BASE && address >> 14 == e->pc >> 14;
-    if (__builtin_expect(near_code || e->t->writable != NULL || e->t->race != NULL, 0))
-        store_check(e, address, bytes);
+    const uint64_t mask = (uint64_t)word_mask(bytes) << word % 64;
+    const bool foreign = e->t->writable != NULL && (e->t->writable[word / 64] & mask) != mask;
+    if (__builtin_expect(near_code || foreign || e->t->race != NULL, 0)) store_check(e, address, bytes);
     if (__builtin_expect(e->fault != TILE_FAULT_NONE, 0)) return;
-    e->t->written[word / 64] |= (uint64_t)word_mask(bytes) << word % 64;
+    e->t->written[word / 64] |= mask;
     memcpy(e->t->bytes + offset, data, bytes);
 }
 
@@ -186,14 +191,18 @@ EXEC(STM32STEP) {
 
 /* --- Several accesses. --- */
 
+/* `last` is the number of the last address. */
 static __attribute__((noinline)) void ports_fault(struct tile_exec *e, const uint32_t *address,
-                                                  uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
+                                                  uint32_t n, uint32_t last) {
+    for (uint32_t i = 0; i < n; i++)
         if (out_of_sram(address[i], 1)) return; /* faults on its own */
+    for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < i; j++)
-            if (tile_port(address[i]) == tile_port(address[j]))
+            if (tile_port(address[i]) == tile_port(address[j])) {
+                e->ea = i + 1 == n ? last : i;
                 tile_raise(e, TILE_FAULT_ELEMENT_CONFLICT, address[i], address[j]);
-    }
+            }
+    e->ea = 0;
 }
 
 /* Different ports for sure: both in region 1 and in different halves, or far apart. */
@@ -204,12 +213,12 @@ static inline bool ports_differ(uint32_t a, uint32_t b) {
 
 static inline void check_ports2(struct tile_exec *e, uint32_t a, uint32_t b) {
     const uint32_t both[2] = {a, b};
-    if (__builtin_expect(!ports_differ(a, b), 0)) ports_fault(e, both, 2);
+    if (__builtin_expect(!ports_differ(a, b), 0)) ports_fault(e, both, 2, 1);
 }
 static inline void check_ports3(struct tile_exec *e, const uint32_t a[3]) {
     if (__builtin_expect(!ports_differ(a[0], a[1]) || !ports_differ(a[0], a[2]) ||
                              !ports_differ(a[1], a[2]), 0))
-        ports_fault(e, a, 3);
+        ports_fault(e, a, 3, 2);
 }
 
 /* The packed pair (isa 3.6) and what an instruction does with it. */
@@ -248,7 +257,7 @@ static inline void repack2(struct tile_exec *e, const struct isa_insn *i, uint32
 
 static inline void check_dual(struct tile_exec *e, const struct pace *p) {
     check_ports2(e, p->a[0], p->a[1]);
-    if (p->a[1] < TARGET_REGION1_BASE)
+    if (p->a[1] < TARGET_REGION1_BASE && p->a[1] >= TARGET_SRAM_BASE)
         tile_raise(e, TILE_FAULT_ADDRESS_EXECUTABLE, p->a[1], 0);
 }
 
@@ -259,7 +268,9 @@ static inline void dual_load(struct tile_exec *e, const struct isa_insn *i, enum
     if (i->d == i->d1 && i->d < 8) tile_raise(e, TILE_FAULT_INSTR_OPERAND, 0, i->d);
     check_dual(e, &p);
     load_to(e, &e->a[i->d], p.a[0], W64);
+    e->ea = 1;
     load_to(e, &e->a[i->d1], p.a[1], kind);
+    e->ea = 0;
     repack01(e, i, advance(p.a[0], code & 3, stride, 8),
              advance(p.a[1], code >> 2 & 3, stride, kind_bytes(kind)));
 }
@@ -271,9 +282,11 @@ EXEC(LDST64PACE) {
     const struct pace p = unpack(e, i);
     const uint32_t stride = e->m[i->off], code = (uint32_t)i->imm;
     const uint32_t stored[2] = {e->a[i->s0], e->a[i->s0 + 1]};
-    check_ports2(e, p.a[0], p.a[2]);
+    if (__builtin_expect(!ports_differ(p.a[0], p.a[2]), 0)) ports_fault(e, (uint32_t[]){p.a[0], p.a[2]}, 2, 2);
     load_to(e, &e->a[i->d], p.a[0], W64);
+    e->ea = 2;
     store(e, p.a[2], 8, stored);
+    e->ea = 0;
     repack01(e, i, advance(p.a[0], code & 3, stride, 8), p.a[1]);
     repack2(e, i, advance(p.a[2], code >> 2 & 3, stride, 8));
 }
@@ -284,18 +297,23 @@ EXEC(LD2XST64PACE) {
     const uint32_t stored[2] = {e->a[i->s0], e->a[i->s0 + 1]};
     uint32_t *d = i->d < 8 ? &e->a[i->d] : &e->a[TILE_SINK];
     check_ports3(e, p.a);
-    if (p.a[1] < TARGET_REGION1_BASE)
+    if (p.a[1] < TARGET_REGION1_BASE && p.a[1] >= TARGET_SRAM_BASE)
         tile_raise(e, TILE_FAULT_ADDRESS_EXECUTABLE, p.a[1], 0);
     load_to(e, d, p.a[0], W64);
+    e->ea = 1;
     load_to(e, d + 2, p.a[1], W64);
+    e->ea = 2;
     store(e, p.a[2], 8, stored);
+    e->ea = 0;
     repack01(e, i, advance(p.a[0], code & 3, stride, 8), advance(p.a[1], code >> 2 & 3, stride, 8));
     repack2(e, i, advance(p.a[2], code >> 4 & 3, stride, 8));
 }
 
 EXEC(ST64PACE) {
     const struct pace p = unpack(e, i);
+    e->ea = 2;
     store(e, p.a[2], 8, &e->a[i->s0]);
+    e->ea = 0;
     repack2(e, i, advance(p.a[2], (uint32_t)i->imm & 3, e->m[i->off], 8));
 }
 

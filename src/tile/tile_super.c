@@ -33,13 +33,27 @@ static void stop_at_fetch(struct tile *t, enum tile_fault_number number) {
     tile_stop_fault(&e);
 }
 
+/* The branch to 0 ends the program, when the workers have ended before it (runtime 4.10). */
+static void end(struct tile *t) {
+    const bool active = any_active(t) || t->lanes_cycle >= t->s.ready_cycle + TARGET_EXIT_TO_LANE_CYCLES;
+    struct tile_exec e = {.t = t, .pc = t->s.pc, .cycle = t->s.ready_cycle};
+    if (active && tile_raise(&e, TILE_FAULT_END_WORKERS, 0, 0)) {
+        tile_stop_fault(&e);
+        return;
+    }
+    t->s.state = TILE_SUPERVISOR_DONE;
+    t->stop = (struct tile_stop){.reason = TILE_STOP_DONE, .cycle = t->s.ready_cycle};
+}
+
+/* Workers have slots before the supervisor's next instruction. */
+static bool workers_first(const struct tile *t) {
+    for (uint32_t w = 0; w < TILE_N_WORKERS; w++)
+        if (t->w[w].active && t->w[w].next_cycle < t->s.ready_cycle) return true;
+    return false;
+}
+
 static const struct tile_slot *fetch(struct tile *t) {
     const uint32_t pc = t->s.pc, offset = pc - TARGET_SRAM_BASE;
-    if (pc == 0) {
-        t->s.state = TILE_SUPERVISOR_DONE;
-        t->stop = (struct tile_stop){.reason = TILE_STOP_DONE, .cycle = t->s.ready_cycle};
-        return NULL;
-    }
     if (pc % 4 != 0 || offset >= TARGET_REGION1_BASE - TARGET_SRAM_BASE) {
         stop_at_fetch(t, pc % 4 ? TILE_FAULT_PC_MISALIGNED : TILE_FAULT_PC_RANGE);
         return NULL;
@@ -51,6 +65,11 @@ static const struct tile_slot *fetch(struct tile *t) {
 
 uint64_t tile_super_next(struct tile *t, const struct tile_slot **ret_slot) {
     if (t->s.state != TILE_SUPERVISOR_RUNS) return NO_CYCLE;
+    if (t->s.pc == 0) {
+        if (workers_first(t)) return t->s.ready_cycle;
+        end(t);
+        return NO_CYCLE;
+    }
     const struct tile_slot *slot = fetch(t);
     if (slot == NULL) return NO_CYCLE;
     uint64_t ready = t->s.ready_cycle;
@@ -155,7 +174,7 @@ static void loads_run(struct tile *t, uint64_t max_cycle) {
 }
 
 void tile_super_alone(struct tile *t, uint64_t max_cycle) {
-    const struct tile_slot *slot;
+    const struct tile_slot *slot = NULL;
     while (t->n_active == 0 && t->stop.reason == TILE_STOP_NONE && t->s.state == TILE_SUPERVISOR_RUNS) {
         const uint64_t next = tile_super_next(t, &slot);
         if (next >= max_cycle) return; /* UINT64_MAX: its fetch stopped it */
@@ -176,7 +195,7 @@ static bool launch_ok(struct tile_exec *e, uint32_t entry, uint32_t base) {
 }
 
 static void launch(struct tile_exec *e, uint32_t worker, uint32_t entry, uint32_t base) {
-    if (e->t->race != NULL && !any_active(e->t)) tile_race_sync(e->t);
+    if (e->t->race != NULL) tile_race_launch(e->t, worker);
     tile_worker_launch(e->t, worker, entry, base, e->cycle + TARGET_RUN_TO_SLOT_CYCLES);
 }
 
@@ -217,6 +236,8 @@ static void check_zone(struct tile_exec *e, uint32_t zone) {
         tile_raise(e, TILE_FAULT_SANS_ACTIVE, 0, zone);
     else if (zone != 2 && any_active(e->t))
         tile_raise(e, TILE_FAULT_SYNC_WORKERS, 0, zone);
+    else if (zone != 2 && e->t->config->standalone)
+        tile_raise(e, TILE_FAULT_DEADLOCK, 0, zone);
 }
 
 EXEC(SYNC) {
@@ -241,7 +262,7 @@ EXEC(SANS) {
 }
 
 EXEC(TRAP) {
-    if (e->w != NULL) {
+    if (e->w != NULL || e->t->config->standalone) {
         tile_raise(e, TILE_FAULT_TRAP, 0, (uint32_t)i->imm);
         return;
     }

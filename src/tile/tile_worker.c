@@ -37,6 +37,7 @@ EXEC(EXITPOS) { worker_exit(e, (int32_t)e->m[i->s0] >= 0); }
 static void repeat(struct tile_exec *e, uint32_t count, uint32_t bundles) {
     const uint32_t first = e->npc, end = first + 8 * bundles;
     if (first % 8 != 0) tile_raise(e, TILE_FAULT_REPEAT_BODY, first, 0);
+    if (end >= TARGET_REGION1_BASE) tile_raise(e, TILE_FAULT_REPEAT_END, end, bundles);
     e->w->repeat_first = first;
     e->w->repeat_end = end;
     e->w->repeat_count = count;

@@ -279,6 +279,7 @@ static void test_free_lanes(void) {
     I(ADD_R, 2, 2, 2);             /* ready 15, in lane 3 at 15? no: workers 2 and 3 own 14, 15; 0 starts at 18 */
     I(GET, 3, ISA_CSR_SCOUNT_L);
     I(STM32, 3, 4, 15);
+    I(SYNC, 2);
     I(BRI, 0);
     b.tile.s.m[4] = DATA;
     b.tile.s.defined |= 1 << 4;

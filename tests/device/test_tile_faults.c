@@ -5,6 +5,7 @@
 
 static struct build b;
 static bool tested[TILE_FAULT_LIMIT];
+static uint32_t last_cause; /* of the fault that `expect` saw last */
 static struct tile_config config;
 
 static void begin(void) {
@@ -27,8 +28,12 @@ static void expect(enum tile_fault_number number, uint32_t context, uint32_t pc,
     g_assert_nonnull(strstr(text->str, tile_fault_info(number)->name));
     g_string_free(text, true);
     g_assert_cmpint(tile_run(&b.tile, UINT64_MAX), ==, TILE_STOP_FAULT); /* stays stopped */
-    const uint32_t etype = tile_fault_info(number)->etype;
-    if (etype != 0) g_assert_cmpuint(tile_context_status(&b.tile, context) >> 4 & 15, ==, etype);
+    const uint32_t etype = tile_context_status(&b.tile, context) >> 4 & 15;
+    if (number != TILE_FAULT_TRAP) g_assert_cmpuint(etype, ==, tile_fault_info(number)->etype);
+    const char *exception = tile_fault_exception(f, &last_cause);
+    g_assert_true((exception != NULL) == (etype != 0));
+    g_assert_true((last_cause != 0) == (etype != 0));
+    g_assert_true((tile_cause_text(last_cause)[0] != 0) == (etype != 0));
     tested[number] = true;
     build_free(&b);
 }
@@ -90,6 +95,14 @@ static void test_operands(void) {
     EXPECT_W(CSR_READ_ONLY, CODE, 0);
     begin(), I(TRAP, 0);
     EXPECT_W(TRAP, CODE, 0);
+    g_assert_cmpuint(last_cause, ==, 2);
+    begin(), I(TRAP, 1);
+    EXPECT_W(TRAP, CODE, 0);
+    g_assert_cmpuint(last_cause, ==, 3);
+    config.standalone = true; /* without a host nobody serves it */
+    begin(), I(TRAP, 1);
+    EXPECT_S(TRAP, CODE, 0);
+    config.standalone = false;
     begin(), I(F32SISOV2SLIC, 0, 14, 14, 0);
     EXPECT_W(NOT_PUBLIC, CODE, 0);
     begin(), I(GET, 0, ISA_CSR_DBG_ECSR);
@@ -111,6 +124,8 @@ static void test_repeat(void) {
     EXPECT_W(REPEAT_INSTR, CODE + 8, 0);
     begin(), I(RPT_Z, 2, 0);
     EXPECT_W(REPEAT_BODY, CODE, CODE + 4);
+    begin(), I(BRI, 0x7fff0), b.at = 0x7fff0, B(W(RPT_Z, 2, 0), FNOP), B(MNOP, FNOP);
+    EXPECT_W(REPEAT_END, 0x7fff0, 0x80000);
     config.uget_in_repeat = true;
     begin(), B(W(RPT_Z, 2, 0), FNOP), B(MNOP, W(UGET, 0, 0)), I(EXITZ, 15);
     g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
@@ -136,6 +151,69 @@ static void test_addresses(void) {
     EXPECT_W(ADDRESS_CARRY, CODE + 4, UINT32_MAX & ~15u);
     begin(), I(LD32_M_Z, 1, 13, 15, 9);
     EXPECT_W(READ_UNWRITTEN, CODE, DATA + 36);
+    begin(), I(LD64_Z, 0, 13, 15, 0); /* the first word is written, the second is not */
+    EXPECT_W(READ_UNWRITTEN, CODE, DATA + 4);
+    begin(), I(SETZI_M, 0, 6), I(LDZ16_Z, 1, 13, 0, 0);
+    EXPECT_W(READ_UNWRITTEN, CODE + 4, DATA + 4);
+    begin(), I(SETZI_M, 0, 1), I(LDZ16_Z, 1, 15, 0, 0); /* address 1 is shown although it is small */
+    EXPECT_W(ADDRESS_MISALIGNED, CODE + 4, 1);
+    begin(), I(LD32_M_Z, 1, 15, 15, 0);
+    EXPECT_W(ADDRESS_RANGE, CODE, 0);
+}
+
+/* Every pair of accesses of every instruction with several: the same element in the whole of region 0,
+ * the same half of a pair of elements in region 1; the record names the address that comes second. */
+enum { TWO_LOADS, LOAD_AND_STORE, TWO_LOADS_AND_STORE };
+static void pace(uint32_t kind, uint32_t a0, uint32_t a1, uint32_t a2) {
+    begin();
+    const uint32_t a[3] = {a0, a1, a2};
+    for (uint32_t k = 0; k < 6; k++) put32(&b, a[k / 2] + 4 * (k % 2), 0);
+    b.tile.w[0].m[0] = a0, b.tile.w[0].m[1] = a1, b.tile.w[0].m[2] = a2;
+    b.tile.w[0].defined = 7;
+    I(TAPACK, 4, 0, 1, 2);
+    if (kind == TWO_LOADS) I(LD2X64PACE, 0, 2, 4, 15, 0);
+    if (kind == LOAD_AND_STORE) I(LDST64PACE, 0, 14, 4, 15, 0);
+    if (kind == TWO_LOADS_AND_STORE) I(LD2XST64PACE, 0, 14, 4, 15, 0);
+    I(EXITZ, 15);
+}
+static void pace_conflict(uint32_t kind, const uint32_t *a, uint32_t j) {
+    pace(kind, a[0], a[1], a[2]);
+    EXPECT_W(ELEMENT_CONFLICT, CODE + 4, a[j]);
+    g_assert_cmpuint(last_cause, ==, 7 + j);
+}
+static void test_access_pairs(void) {
+    static const uint32_t uses[3][3] = {{1, 1, 0}, {1, 0, 1}, {1, 1, 1}};
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        const uint32_t apart[3] = {DATA, DATA1, DATA1 + 0x10008};
+        pace(kind, apart[0], apart[1], apart[2]);
+        g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
+        build_free(&b);
+        for (uint32_t i = 0; i < 3; i++)
+            for (uint32_t j = i + 1; j < 3; j++) {
+                if (!uses[kind][i] || !uses[kind][j]) continue;
+                uint32_t a[3] = {apart[0], apart[1], apart[2]};
+                a[i] = DATA1 + 0x4000, a[j] = DATA1 + 0x7fe0; /* ends of the same half */
+                if (i == 0 && j == 2) a[1] = DATA1 + 0x10000;
+                pace_conflict(kind, a, j);
+                a[j] += 8; /* the other half */
+                pace(kind, a[0], a[1], a[2]);
+                g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
+                build_free(&b);
+                if (j == 1) continue; /* EA1 may not be in region 0 */
+                a[i] = i == 1 ? a[i] : DATA, a[j] = i == 1 ? a[i] + 16 : DATA + 0x1ff8;
+                pace_conflict(kind, a, j);
+            }
+    }
+    begin(), put32(&b, DATA + 4, 0); /* a table beside its data */
+    I(SETZI_M, 2, DATA), I(SETZI_M, 3, 0), I(LDD16A64, 0, 2, 13, 3);
+    EXPECT_W(ELEMENT_CONFLICT, CODE + 8, DATA);
+    /* which address is out of range, misaligned */
+    pace(TWO_LOADS_AND_STORE, DATA, DATA1, DATA1 + 0x10008), b.tile.w[0].m[2] += 4;
+    EXPECT_W(ADDRESS_MISALIGNED, CODE + 4, DATA1 + 0x1000c);
+    g_assert_cmpuint(last_cause, ==, 60);
+    pace(TWO_LOADS, DATA, DATA1, DATA1), b.tile.w[0].m[1] = TARGET_SRAM_END;
+    EXPECT_W(ADDRESS_RANGE, CODE + 4, TARGET_SRAM_END);
+    g_assert_cmpuint(last_cause, ==, 28);
 }
 
 static void test_two_addresses(void) {
@@ -157,7 +235,7 @@ static void test_two_addresses(void) {
     writable[(DATA - TARGET_SRAM_BASE) / 256] |= UINT64_C(1) << (DATA - TARGET_SRAM_BASE) / 4 % 64;
     b.tile.writable = writable;
     I(ST32_M, 15, 13, 15, 0), I(ST64_Z, 14, 13, 15, 0);
-    EXPECT_W(WRITE_UNALLOCATED, CODE + 4, DATA);
+    EXPECT_W(WRITE_UNALLOCATED, CODE + 4, DATA + 4); /* the word that is not allocated */
     begin(), I(SETZI_M, 0, (int)DATA1 + 8), I(PUT, ISA_CSR_CCCSLOAD, 0), I(LD128PUTCS, 0);
     EXPECT_S(CCCS_MISALIGNED, CODE + 8, DATA1 + 8);
     begin(), I(SETZI_M, 0, (int)DATA1), I(PUT, ISA_CSR_CCCSLOAD, 0), I(LD64PUTCS, 64);
@@ -177,6 +255,12 @@ static void test_registers(void) {
     EXPECT_W(ACCUMULATORS_UNDEFINED, CODE, 0);
     begin(), I(URAND32, 0);
     EXPECT_W(PRNG_UNSEEDED, CODE, 0);
+    begin(), I(F32V2AXPY, 0, 14, 14);
+    EXPECT_W(TAS_UNDEFINED, CODE, 0);
+    begin(), I(SETZI_A, 0, 8), I(UPUT, ISA_CSR_FP_CLR, 0), I(F16V4MIX, 0, 14, 14);
+    EXPECT_W(TAS_UNDEFINED, CODE + 8, 0);
+    begin(), I(UGET, 0, ISA_CSR_TAS);
+    EXPECT_W(TAS_UNDEFINED, CODE, 0);
     begin(), I(SETZI_A, 0, 8), I(UPUT, ISA_CSR_FP_CLR, 0), I(F16V4SISOAMP, 0, 14, 14, 2);
     b.tile.weights_defined = UINT64_MAX & ~(UINT64_C(1) << 10); /* unit 2, phase 2 */
     EXPECT_W(WEIGHTS_UNDEFINED, CODE + 8, 0);
@@ -223,6 +307,36 @@ static void test_launches(void) {
     EXPECT_S(SANS_ACTIVE, CODE + 4, 0);
     begin(), I(SYNC, 1);
     EXPECT_S(SANS_ACTIVE, CODE, 0);
+    begin(), endless_worker(), I(SETZI_M, 0, WORKER_AT), I(RUN, 0, 15, 0), I(BR, 15);
+    EXPECT_S(END_WORKERS, 0, 0);
+    config.permissive = true;
+    begin(), endless_worker(), I(SETZI_M, 0, WORKER_AT), I(RUN, 0, 15, 0), I(BR, 15);
+    g_assert_cmpint(run_super(&b), ==, TILE_STOP_DONE);
+    g_assert_cmpuint(b.tile.counters.faults[TILE_FAULT_END_WORKERS], ==, 1);
+    build_free(&b);
+    config.permissive = false;
+    config.standalone = true;
+    uint32_t seen = 0;
+    for (uint32_t n = 0; n < 60; n++) { /* the worker exits before or after the end, in all phases */
+        begin(), b.at = WORKER_AT, I(SETZI_M, 0, 0), I(EXITZ, 15), b.at = CODE;
+        I(SETZI_M, 0, WORKER_AT), I(RUN, 0, 15, 0), I(DELAY, (int)n + 1), I(BR, 15);
+        const enum tile_stop_reason r = run_super(&b);
+        const struct tile *t = &b.tile;
+        const bool ended = !t->w[0].active && t->w[0].exit_cycle < t->s.ready_cycle;
+        g_assert_cmpint(r, ==, ended ? TILE_STOP_DONE : TILE_STOP_FAULT);
+        seen |= ended ? 2 : 1;
+        build_free(&b);
+    }
+    g_assert_cmpuint(seen, ==, 3);
+    for (int zone = 0; zone < 8; zone++) {
+        if (zone == 2) continue;
+        begin(), I(SANS, 0), I(SYNC, zone);
+        EXPECT_S(DEADLOCK, CODE + 4, 0);
+    }
+    begin(), I(SYNC, 2), I(BR, 15); /* no worker: nothing to wait for */
+    g_assert_cmpint(run_super(&b), ==, TILE_STOP_DONE);
+    build_free(&b);
+    config.standalone = false;
 }
 
 static void fp_case(uint32_t enable) {
@@ -267,6 +381,58 @@ static void test_races(void) {
     begin(), tile_tail_add(&b.tile, DATA, 4), race_code(0, 1), race_expect(TILE_FAULT_NONE, 0);
     config.races = false;
     begin(), race_code(1, 0), race_expect(TILE_FAULT_NONE, 0); /* only with the detector */
+}
+
+/* Supervisor against workers: a launch orders what the supervisor did before it, `sync 2` all. */
+static void worker_stores(void) {
+    const uint32_t at = b.at;
+    b.at = WORKER_AT;
+    I(LD32_M_Z, 1, 13, 15, 0), I(ADD_Z, 1, 1, 1), I(ST32_M, 1, 13, 15, 1), I(EXITZ, 15);
+    b.at = at;
+}
+static void super_begin(void) {
+    begin(), worker_stores(), I(SETZI_M, 0, WORKER_AT), I(SETZI_M, 1, DATA - TARGET_SRAM_BASE);
+    I(SETZI_M, 2, DATA), I(SETZI_M, 3, 5);
+}
+static void super_expect(enum tile_fault_number number, uint32_t context, uint32_t pc, uint32_t address) {
+    I(SYNC, 2), I(BR, 15);
+    const enum tile_stop_reason r = run_super(&b);
+    const struct tile_fault *f = &b.tile.fault;
+    g_assert_cmpint(f->number, ==, number);
+    g_assert_cmpint(r, ==, number != TILE_FAULT_NONE ? TILE_STOP_FAULT : TILE_STOP_DONE);
+    g_assert_cmpuint(f->context, ==, context);
+    g_assert_cmphex(f->pc, ==, pc);
+    g_assert_cmphex(f->address, ==, address);
+    build_free(&b);
+}
+static void test_supervisor_races(void) {
+    config.races = config.standalone = true;
+    /* argument, launch, sync, result: no race; also for a second worker while the first runs */
+    super_begin(), I(ST32_M, 3, 2, 15, 0), I(RUN, 0, 1, 0), I(SYNC, 2), I(LD32_M_Z, 4, 2, 15, 1);
+    super_expect(TILE_FAULT_NONE, 0, 0, 0);
+    super_begin(), I(ST32_M, 3, 2, 15, 0), I(RUN, 0, 1, 0), I(ST32_M, 3, 2, 15, 8), I(RUN, 0, 1, 32);
+    super_expect(TILE_FAULT_NONE, 0, 0, 0);
+    /* the argument is written after the launch */
+    super_begin(), I(ST32_M, 3, 2, 15, 0), I(RUN, 0, 1, 0), I(ST32_M, 3, 2, 15, 0);
+    super_expect(TILE_FAULT_RACE_READ_WRITE, 1, WORKER_AT, DATA);
+    /* the result is read when the worker has ended, but without the sync that says so */
+    super_begin(), I(ST32_M, 3, 2, 15, 0), I(RUN, 0, 1, 0), I(DELAY, 100), I(LD32_M_Z, 4, 2, 15, 1);
+    super_expect(TILE_FAULT_RACE_READ_WRITE, 0, CODE + 28, DATA + 4);
+    /* `run` is no sync between workers, even when the first has ended */
+    super_begin(), I(ST32_M, 3, 2, 15, 0), I(RUN, 0, 1, 0), I(RUN, 0, 1, 0);
+    super_expect(TILE_FAULT_RACE_WRITE_WRITE, 2, WORKER_AT + 8, DATA + 4);
+    super_begin(), I(ST32_M, 3, 2, 15, 0), I(RUN, 0, 1, 0), I(SYNC, 2), I(RUN, 0, 1, 0);
+    super_expect(TILE_FAULT_NONE, 0, 0, 0);
+    config.races = config.standalone = false;
+}
+
+/* Tails are exempt byte by byte: an access that begins before or ends behind one is not. */
+static void test_tail_edges(void) {
+    begin(), tile_tail_add(&b.tile, DATA + 4, 4), I(LD64_Z, 0, 13, 15, 0), I(EXITZ, 15);
+    g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE); /* data, then tail */
+    build_free(&b);
+    begin(), tile_tail_add(&b.tile, DATA + 8, 4), I(LD64_Z, 0, 13, 15, 1), I(EXITZ, 15);
+    EXPECT_W(READ_UNWRITTEN, CODE, DATA + 12); /* tail, then nothing */
 }
 
 /* Read-ahead inside a declared tail is exempt. */
@@ -334,12 +500,15 @@ static void test_all(void) {
     test_repeat();
     test_addresses();
     test_two_addresses();
+    test_access_pairs();
     test_registers();
     test_retained();
     test_launches();
     test_floating_point();
     test_races();
+    test_supervisor_races();
     test_tail();
+    test_tail_edges();
     test_permissive();
     test_in_repeat();
     test_limit();
