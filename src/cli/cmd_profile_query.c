@@ -11,6 +11,7 @@ struct query_options {
     gint limit, samples;
     gboolean json;
 };
+enum { NO_CYCLE = G_MININT };
 
 /* Whole numbers below `end`. */
 static bool parse_list(const char *option, char **texts, uint32_t end, GArray *out,
@@ -36,7 +37,7 @@ static bool parse_list(const char *option, char **texts, uint32_t end, GArray *o
 static bool make_query(const struct query_options *o, const struct profile *p, GArray *tiles,
                        GArray *steps, struct profile_query *q, GError **error) {
     *q = (struct profile_query){.kind = -1, .kernel = o->kernel, .operation = o->operation,
-                                .at = o->at, .group = PROFILE_BY_KERNEL,
+                                .at = o->at == NO_CYCLE ? -1 : o->at, .group = PROFILE_BY_KERNEL,
                                 .limit = (uint32_t)MAX(0, o->limit),
                                 .samples = (uint32_t)MAX(0, o->samples)};
     if (o->group != NULL) q->group = profile_group_find(o->group);
@@ -60,7 +61,9 @@ static bool make_query(const struct query_options *o, const struct profile *p, G
     if (steps->len != 0) q->steps = (const uint32_t *)steps->data;
     q->n_tiles = tiles->len;
     q->n_steps = steps->len;
-    return true;
+    return (o->at == NO_CYCLE || cli_number_check("--at-offset", o->at, 0,
+                                                  (gint64)MAX(p->cycles_measured, 1) - 1, error)) &&
+           profile_query_check(p, q, error);
 }
 
 static int query(const char *path, const struct query_options *o) {
@@ -85,7 +88,7 @@ static int query(const char *path, const struct query_options *o) {
 }
 
 int cmd_profile_query(int argc, char **argv) {
-    struct query_options o = {.at = -1, .limit = 20};
+    struct query_options o = {.at = NO_CYCLE, .limit = 20};
     const GOptionEntry entries[] = {
         {"group-by", 0, 0, G_OPTION_ARG_STRING, &o.group, "kind, kernel (default), operation, step, tile",
          "KEY"},

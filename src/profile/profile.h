@@ -99,6 +99,9 @@ struct profile_query {
     uint32_t limit;   /* groups, 0 = all */
     uint32_t samples; /* longest intervals to list */
 };
+/* Refuses a kernel or a part of an operation's name that the profile does not have, with those that
+ * it has. */
+bool profile_query_check(const struct profile *p, const struct profile_query *q, GError **error);
 void profile_query_print(const struct profile *p, const struct profile_query *q, GString *out);
 void profile_query_json(const struct profile *p, const struct profile_query *q, GString *out);
 

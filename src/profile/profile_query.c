@@ -1,6 +1,7 @@
 /* Queries: intervals are filtered, grouped and summed. Timeline cycles of a group are the length of the
  * union of its intervals (they overlap across tiles), work cycles the sum of their lengths. Cost: one
  * pass and a sort of the matching intervals. */
+#include "isa/isa_form.h"
 #include "profile/profile.h"
 
 #include <stdlib.h>
@@ -22,6 +23,13 @@ enum profile_sort profile_sort_find(const char *name) {
     uint32_t i = 0;
     while (i < PROFILE_N_SORTS && strcmp(sort_names[i], name) != 0) i++;
     return (enum profile_sort)i;
+}
+
+#define COMPARE(a, b) \
+    if ((a) != (b)) return (a) < (b) ? -1 : 1
+static int compare_u32(const void *a, const void *b) {
+    COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
+    return 0;
 }
 
 /* A matching interval. */
@@ -77,6 +85,61 @@ static char *key_name(const struct profile *p, enum profile_group g, uint32_t ke
     }
 }
 
+enum { NAMES_LISTED = 12 };
+
+static int compare_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names, each once, ascending. */
+static GPtrArray *distinct_names(const struct profile *p, const uint32_t *ids, uint32_t n) {
+    GPtrArray *names = g_ptr_array_new();
+    uint32_t *sorted = g_memdup2(ids, n * sizeof *ids);
+    qsort(sorted, n, sizeof *sorted, compare_u32);
+    for (uint32_t i = 0; i < n; i++)
+        if (sorted[i] != TG_NONE && (i == 0 || sorted[i] != sorted[i - 1]))
+            g_ptr_array_add(names, (char *)p->names[sorted[i]]);
+    g_ptr_array_sort(names, compare_text);
+    g_free(sorted);
+    return names;
+}
+
+static bool fail_name(const char *kind, const char *name, const GPtrArray *names, GError **error) {
+    const uint32_t listed_names = MIN(names->len, NAMES_LISTED);
+    char *near_names = isa_suggest(name, (const char *const *)names->pdata, names->len);
+    GString *list = g_string_new(names->len == 0 ? "none" : NULL);
+    for (uint32_t i = 0; i < listed_names; i++)
+        g_string_append_printf(list, "%s%s", i != 0 ? ", " : "", (const char *)names->pdata[i]);
+    if (listed_names < names->len)
+        g_string_append_printf(list, " and %u more", names->len - listed_names);
+    diag_set(error, PROFILE_NO_NAME, kind, name, near_names, list->str);
+    g_string_free(list, true);
+    g_free(near_names);
+    return false;
+}
+
+bool profile_query_check(const struct profile *p, const struct profile_query *q, GError **error) {
+    const uint32_t n = p->first[p->n_tiles];
+    uint32_t *kernel = g_new(uint32_t, n + 1), *operation = g_new(uint32_t, p->n_steps + 1);
+    for (uint32_t i = 0; i < n; i++) kernel[i] = p->intervals[i].kernel;
+    for (uint32_t i = 0; i < p->n_steps; i++) operation[i] = p->steps[i].operation;
+    GPtrArray *kernels = distinct_names(p, kernel, n);
+    GPtrArray *operations = distinct_names(p, operation, p->n_steps);
+    bool has_kernel = q->kernel == NULL, has_operation = q->operation == NULL;
+    for (uint32_t i = 0; i < kernels->len && !has_kernel; i++)
+        has_kernel = strcmp(kernels->pdata[i], q->kernel) == 0;
+    for (uint32_t i = 0; i < operations->len && !has_operation; i++)
+        has_operation = strstr(operations->pdata[i], q->operation) != NULL;
+    const bool ok = (has_kernel || fail_name("kernel", q->kernel, kernels, error)) &&
+                    (has_operation ||
+                     fail_name("operation with", q->operation, operations, error));
+    g_ptr_array_free(kernels, true);
+    g_ptr_array_free(operations, true);
+    g_free(kernel);
+    g_free(operation);
+    return ok;
+}
+
 static GArray *find_matches(const struct profile *p, const struct profile_query *q) {
     GArray *found = g_array_new(false, false, sizeof(struct match));
     for (uint32_t t = 0; t < p->n_tiles; t++)
@@ -90,8 +153,6 @@ static GArray *find_matches(const struct profile *p, const struct profile_query 
     return found;
 }
 
-#define COMPARE(a, b) \
-    if ((a) != (b)) return (a) < (b) ? -1 : 1
 static int compare_matches(const void *a, const void *b) {
     const struct match *x = a, *y = b;
     COMPARE(x->key, y->key);
@@ -103,10 +164,6 @@ static int compare_length(const void *a, const void *b) {
     const struct match *x = a, *y = b;
     COMPARE(y->end - y->start, x->end - x->start);
     COMPARE(x->interval, y->interval);
-    return 0;
-}
-static int compare_u32(const void *a, const void *b) {
-    COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
     return 0;
 }
 static int compare_groups(const void *a, const void *b, void *order) {

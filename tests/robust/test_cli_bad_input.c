@@ -302,6 +302,14 @@ static void test_damage(void) {
     expect("package-inspect %s/p.ipuexe --tile -1", 2, "--tile -1: must be 0 to 6");
     expect("profile-query %s/p.ipuprof --limit -1", 2, "--limit -1: must be 0 to");
     expect("profile-query %s/p.ipuprof --samples -1", 2, "--samples -1: must be 0 to");
+    expect("profile-query %s/p.ipuprof --at-offset -5", 2, "--at-offset -5: must be 0 to");
+    expect("profile-query %s/p.ipuprof --at-offset 999999999", 2, "--at-offset 999999999: must be");
+    expect("profile-query %s/p.ipuprof --tile 7", 2, "--tile 7: must be 0 to 6");
+    expect("profile-query %s/p.ipuprof --kernel gelu_f61", 2,
+           "no kernel 'gelu_f61'; did you mean 'gelu_f16'?; it has gelu_f16, ");
+    expect("profile-query %s/p.ipuprof --kernel gelu_f16 --operation-contains nothing", 2,
+           "no operation with 'nothing'; it has ");
+    expect("profile-query %s/p.ipuprof --kernel gelu_f16 --kind exchange", 0, "");
     expect("package-inspect %s/p.ipuprof", 2, "is not a package file");
     expect("profile-inspect %s/p.ipuexe", 2, "is not a profile file");
 }
