@@ -42,16 +42,13 @@ static bool make_query(const struct query_options *o, const struct profile *p, G
                                 .samples = (uint32_t)MAX(0, o->samples)};
     if (o->group != NULL) q->group = profile_group_find(o->group);
     if (o->sort != NULL) q->sort = profile_sort_find(o->sort);
-    if (o->kind != NULL)
-        q->kind = strcmp(o->kind, "exchange") == 0  ? PROFILE_EXCHANGE
-                  : strcmp(o->kind, "compute") == 0 ? PROFILE_COMPUTE
-                                                    : PROFILE_N_KINDS;
+    if (o->kind != NULL) q->kind = (int32_t)profile_kind_find(o->kind);
     if (q->group == PROFILE_N_GROUPS || q->sort == PROFILE_N_SORTS || q->kind == PROFILE_N_KINDS) {
         diag_set(error, CLI_ARGUMENTS,
                  q->group == PROFILE_N_GROUPS  ? "--group-by takes kind, kernel, operation, step, tile"
                  : q->sort == PROFILE_N_SORTS ? "--sort-by takes phase-cycles, work-cycles, "
                                                 "maximum-cycles, samples, name"
-                                              : "--kind takes exchange, compute");
+                                              : "--kind takes exchange, compute, repeat");
         return false;
     }
     if (!parse_list("--tile", o->tiles, p->n_tiles, tiles, error) ||
@@ -94,7 +91,7 @@ int cmd_profile_query(int argc, char **argv) {
          "KEY"},
         {"sort-by", 0, 0, G_OPTION_ARG_STRING, &o.sort,
          "phase-cycles (default), work-cycles, maximum-cycles, samples, name", "KEY"},
-        {"kind", 0, 0, G_OPTION_ARG_STRING, &o.kind, "Only exchange or compute", "KIND"},
+        {"kind", 0, 0, G_OPTION_ARG_STRING, &o.kind, "Only exchange, compute or repeat (iterations not sampled)", "KIND"},
         {"kernel", 0, 0, G_OPTION_ARG_STRING, &o.kernel, "Only this kernel", "NAME"},
         {"operation-contains", 0, 0, G_OPTION_ARG_STRING, &o.operation,
          "Only operations with this in their name", "TEXT"},

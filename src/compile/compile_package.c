@@ -215,6 +215,8 @@ static void pack_marks(struct packing *k) {
                 .predicted_start = e->predicted_start[i], .predicted_end = e->predicted_end[i]};
             if (g->steps[e->marks[i].step].kind == TG_COMPUTE)
                 pack_compute_mark(k, t, &p->marks[i]);
+            else if (g->steps[e->marks[i].step].kind == TG_REPEAT_BEGIN)
+                p->marks[i].calls = g->steps[e->marks[i].step].count - 1;
         }
     uint32_t *send = g_new0(uint32_t, n), *receive = g_new0(uint32_t, n);
     uint32_t *at = g_memdup2(p->first_mark, sizeof *at * n);

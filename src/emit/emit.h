@@ -51,7 +51,8 @@ bool emit_support_layout(const struct emit_image *image, uint32_t program_bytes,
 /* --- Programs --- */
 
 struct emit_options {
-    bool sample; /* cycle sampling between steps (runtime 4.8); in a repeat, of the last iteration */
+    bool sample; /* cycle sampling between steps (runtime 4.8); in a repeat, of the last iteration,
+                  * those before it as one interval */
     /* Write both base registers at every phase, as runtime 4.3 lists it, and not only where they
      * change: for the calibration of TARGET_SYNC_INTERNAL_CYCLES. */
     bool base_writes;

@@ -29,7 +29,7 @@ uint32_t emit_sample_words(const struct tile_graph *g, uint32_t tile) {
     uint32_t n = 1;
     for (uint32_t s = 0; s < g->n_steps; s++) {
         const struct tg_step *step = &g->steps[s];
-        if (step->kind == TG_EXCHANGE) n++;
+        if (step->kind == TG_EXCHANGE || step->kind == TG_REPEAT_BEGIN) n++;
         if (step->kind != TG_COMPUTE) continue;
         const uint32_t *of_tile = g->call_of_tile + step->first_call;
         n += of_tile[tile] != of_tile[tile + 1];

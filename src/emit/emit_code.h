@@ -46,7 +46,8 @@ uint64_t emit_sample_cycles(void);
 /* Costs of one step on one tile. */
 struct emit_cost {
     uint32_t before; /* EXCHANGE: first instruction to the issue of the sync; else all of it */
-    uint32_t after;  /* EXCHANGE: return of the row to the end of the step */
+    uint32_t after;  /* EXCHANGE: return of the row to the end of the step; REPEAT_END: the head of the
+                      * next iteration's loop */
     bool active;     /* EXCHANGE: calls a row */
 };
 /* Fills the prediction of e from cost[tile * n_steps + step]; start[t] = cycles from the return of

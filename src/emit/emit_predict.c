@@ -56,6 +56,18 @@ static void replay_local(struct replay *p, uint32_t step) {
     }
 }
 
+/* Back to the head of the loop. In front of the last iteration the repeat's own mark ends: it stands
+ * for those before, where the program has one. */
+static void turn(struct replay *p, uint32_t begin, uint32_t end, bool last) {
+    struct emit_result *e = p->e;
+    const uint32_t n_steps = p->r->graph->n_steps;
+    for (uint32_t t = 0; t < e->n_tiles; t++) {
+        p->now[t] += p->cost[(size_t)t * n_steps + end].after;
+        for (uint32_t m = e->first_mark[t]; last && m < p->mark[t]; m++)
+            if (e->marks[m].step == begin) e->predicted_end[m] = (uint32_t)p->now[t];
+    }
+}
+
 static void replay_steps(struct replay *p) {
     const struct tile_graph *g = p->r->graph;
     uint32_t begin = 0, begin_exchange = 0, left = 0, exchange = 0;
@@ -72,6 +84,7 @@ static void replay_steps(struct replay *p) {
         } else if (g->steps[step].kind == TG_REPEAT_END) {
             p->first_iteration = --left == 0;
             if (left == 0) continue;
+            turn(p, begin, step, left == 1);
             step = begin;
             exchange = begin_exchange;
         }

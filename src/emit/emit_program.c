@@ -8,8 +8,9 @@
  *                                    stride; the body once; brnz
  *   bri runtime_complete
  *
- * With sampling, `setzi m8, word; call m9, runtime_sample` in front of the first step and behind every
- * step. Cost: linear in calls and phases; tiles run with par_for.
+ * With sampling, `setzi m8, word; call m9, runtime_sample` in front of the first step, behind every
+ * step and at the head of a repeat's loop: there it ends the interval of the iterations before, of
+ * which no other sample is left. Cost: linear in calls and phases; tiles run with par_for.
  */
 #include "emit/emit_tile.h"
 
@@ -151,6 +152,7 @@ static void collect_strides(struct emit_tile *w, uint32_t step, uint32_t exchang
 static void emit_repeat_begin(struct emit_tile *w, uint32_t step, uint32_t exchange) {
     struct emit_code *c = &w->code;
     w->inside = true;
+    if (w->r->options.sample) begin_mark(w, step);
     collect_strides(w, step, exchange);
     emit_phase_repeat(w, step, exchange);
     emit_code_mark(c);
@@ -161,6 +163,9 @@ static void emit_repeat_begin(struct emit_tile *w, uint32_t step, uint32_t excha
     emit_st32(c, M_SCRATCH, M_STACK, 0);
     for (uint32_t i = 0; i < w->n_strides; i++) emit_st32(c, M_ZERO, M_STACK, 1 + i);
     w->loop_pc = emit_code_pc(c);
+    const uint64_t head = c->now;
+    emit_sample(w);
+    w->head_cycles = (uint32_t)(c->now - head);
     if (w->cost != NULL) w->cost[step].before = (uint32_t)c->now;
 }
 
@@ -177,7 +182,8 @@ static void emit_repeat_end(struct emit_tile *w, uint32_t step) {
     emit_add(c, M_SCRATCH, M_SCRATCH, -1);
     emit_st32(c, M_SCRATCH, M_STACK, 0);
     emit_brnz(c, M_SCRATCH, w->loop_pc);
-    if (w->cost != NULL) w->cost[step].before = (uint32_t)c->now;
+    if (w->cost != NULL)
+        w->cost[step] = (struct emit_cost){.before = (uint32_t)c->now, .after = w->head_cycles};
     emit_add(c, M_STACK, M_STACK, (int32_t)frame_bytes(w));
     w->inside = false;
 }

@@ -46,6 +46,7 @@ struct emit_tile {
     uint32_t sampled;
     bool inside; /* a repeat */
     uint32_t n_strides, loop_pc;
+    uint32_t head_cycles; /* of the loop: its sample */
     int32_t stride[EMIT_MAX_STRIDES];
     struct emit_bases bases;
 };

@@ -78,7 +78,8 @@ struct package_mark {
     uint32_t step;
     uint32_t pc;
     uint32_t kernel; /* name of the kernel of the step on this tile (the first), or TG_NONE */
-    uint32_t calls;  /* COMPUTE: kernel calls; EXCHANGE: 1 active, 0 takes no part */
+    uint32_t calls;  /* COMPUTE: kernel calls; EXCHANGE: 1 active, 0 takes no part; REPEAT_BEGIN, in
+                      * sampled programs: iterations before the last, which this interval is */
     uint32_t predicted_start, predicted_end;
     uint32_t send_words, receive_words; /* EXCHANGE */
 };

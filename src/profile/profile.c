@@ -1,6 +1,7 @@
 /* From a finished run to intervals. With marks of the model, an interval of a tile lasts from the issue
  * of the first instruction of a step to that of the next; with sampling code, from sample to sample.
- * Everything is cropped at the latest entry into the first step (runtime 6.2). */
+ * In a repeat these are the samples of the last iteration; those before it are one interval. Everything
+ * is cropped at the latest entry into the first step (runtime 6.2). */
 #include "profile/profile.h"
 
 #include "target/target.h"
@@ -44,7 +45,8 @@ static uint32_t crop(uint64_t cycle, uint64_t origin) {
     return cycle > origin ? (uint32_t)(cycle - origin) : 0;
 }
 
-/* Names, operations and steps are those of the package; repeat marks have no interval. */
+/* Names, operations and steps are those of the package; of a repeat, only the iterations that have no
+ * samples are an interval. */
 static void take_steps(struct profile *p, const struct package *from) {
     p->n_names = from->n_names;
     p->names = arena_new_array(p->arena, const char *, p->n_names);
@@ -54,7 +56,9 @@ static void take_steps(struct profile *p, const struct package *from) {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct package_step *s = &from->steps[i];
         p->steps[i] = (struct profile_step){
-            .kind = s->kind == TG_EXCHANGE ? PROFILE_EXCHANGE : PROFILE_COMPUTE,
+            .kind = s->kind == TG_EXCHANGE  ? PROFILE_EXCHANGE
+                    : s->kind == TG_COMPUTE ? PROFILE_COMPUTE
+                                            : PROFILE_REPEAT,
             .operation = s->operation, .reason = s->reason, .horizon = s->horizon,
             .package_step = i, .transfers = s->transfers, .messages = s->messages,
             .endpoint_bound = s->endpoint_bound, .bound = s->bound,
@@ -157,27 +161,51 @@ struct profile *profile_from_session(const struct session *s, GError **error) {
 
 /* --- Sums --- */
 
+/* Phases by step, in order of time. */
+struct phase_index {
+    uint32_t *first; /* [n_steps + 1] */
+    const struct profile_phase **phase;
+};
+
+static struct phase_index phase_index_new(const struct profile *p) {
+    struct phase_index x = {.first = g_new0(uint32_t, p->n_steps + 2),
+                            .phase = g_new(const struct profile_phase *, p->n_phases + 1)};
+    uint32_t *first = x.first + 1;
+    for (uint32_t i = 0; i < p->n_phases; i++) first[p->phases[i].step + 1]++;
+    for (uint32_t s = 0; s < p->n_steps; s++) first[s + 1] += first[s];
+    for (uint32_t i = 0; i < p->n_phases; i++) x.phase[first[p->phases[i].step]++] = &p->phases[i];
+    return x;
+}
+
+/* Adds what a tile did. Its intervals of an exchange step are the last of the step's phases: earlier
+ * ones are cropped or have no samples. */
+static void add_tile(const struct profile *p, const struct phase_index *x, uint32_t t,
+                     uint32_t *behind, struct profile_shares *sum) {
+    memset(behind, 0, sizeof *behind * p->n_steps);
+    for (uint32_t i = p->first[t + 1]; i-- > p->first[t];) {
+        const struct profile_interval *v = &p->intervals[i];
+        const uint32_t length = v->end - v->start, n = x->first[v->step + 1] - x->first[v->step];
+        if (p->steps[v->step].kind == PROFILE_COMPUTE) sum->compute += length;
+        if (p->steps[v->step].kind == PROFILE_REPEAT) sum->unsampled += length;
+        if (p->steps[v->step].kind != PROFILE_EXCHANGE || behind[v->step] == n) continue;
+        const struct profile_phase *f = x->phase[x->first[v->step + 1] - ++behind[v->step]];
+        if (v->calls != 0) sum->exchange += v->end - CLAMP(f->last_entry, v->start, v->end);
+    }
+}
+
 void profile_shares(const struct profile *p, struct profile_shares *ret) {
-    double exchange = 0, compute = 0;
-    const uint32_t *last_entry = NULL;
-    uint32_t *entry = g_new0(uint32_t, p->n_steps + 1);
-    for (uint32_t i = 0; i < p->n_phases; i++) entry[p->phases[i].step] = p->phases[i].last_entry;
-    last_entry = entry;
-    for (uint32_t t = 0; t < p->n_tiles; t++)
-        for (uint32_t i = p->first[t]; i < p->first[t + 1]; i++) {
-            const struct profile_interval *v = &p->intervals[i];
-            if (p->steps[v->step].kind == PROFILE_COMPUTE) {
-                compute += v->end - v->start;
-            } else if (v->calls != 0) {
-                const uint32_t from = CLAMP(last_entry[v->step], v->start, v->end);
-                exchange += v->end - from;
-            }
-        }
-    g_free(entry);
+    struct phase_index x = phase_index_new(p);
+    uint32_t *behind = g_new(uint32_t, p->n_steps + 1);
+    struct profile_shares sum = {0};
+    for (uint32_t t = 0; t < p->n_tiles; t++) add_tile(p, &x, t, behind, &sum);
+    g_free(behind);
+    g_free(x.first);
+    g_free(x.phase);
     const double all = (double)p->cycles_measured * p->n_tiles;
-    *ret = (struct profile_shares){0, 0, 1};
+    *ret = (struct profile_shares){.wait = 1};
     if (all <= 0) return;
-    ret->exchange = exchange / all;
-    ret->compute = compute / all;
-    ret->wait = 1 - ret->exchange - ret->compute;
+    ret->exchange = sum.exchange / all;
+    ret->compute = sum.compute / all;
+    ret->unsampled = sum.unsampled / all;
+    ret->wait = 1 - ret->exchange - ret->compute - ret->unsampled;
 }

@@ -13,9 +13,14 @@
 
 #include "runtime/runtime.h"
 
-enum { PROFILE_SCHEMA = 2, PROFILE_APPLICATION_ID = 0x69707570 /* "ipup" */ };
+enum { PROFILE_SCHEMA = 3, PROFILE_APPLICATION_ID = 0x69707570 /* "ipup" */ };
 
-enum profile_kind { PROFILE_EXCHANGE, PROFILE_COMPUTE, PROFILE_N_KINDS };
+/* REPEAT: the iterations of a repeat before its last, which have no samples of their own: a program
+ * that samples keeps those of the last iteration. */
+enum profile_kind { PROFILE_EXCHANGE, PROFILE_COMPUTE, PROFILE_REPEAT, PROFILE_N_KINDS };
+const char *profile_kind_name(uint32_t kind);
+/* PROFILE_N_KINDS when there is none such. */
+enum profile_kind profile_kind_find(const char *name);
 enum profile_source { PROFILE_FROM_MODEL, PROFILE_FROM_SAMPLES };
 
 struct profile_step {
@@ -30,7 +35,7 @@ struct profile_step {
 struct profile_interval {
     uint32_t step;
     uint32_t kernel; /* name or TG_NONE */
-    uint32_t calls;  /* EXCHANGE: 1 active, 0 takes no part */
+    uint32_t calls;  /* EXCHANGE: 1 active, 0 takes no part; REPEAT: iterations */
     uint32_t start, end; /* cycles, cropped */
     uint32_t predicted;  /* cycles; 0 = not known */
     uint32_t send_words, receive_words;
@@ -67,7 +72,7 @@ struct profile *profile_read_bytes(const uint8_t *bytes, size_t n, const char *p
 
 /* Sums over tiles: exchange, compute and waiting share of the span. */
 struct profile_shares {
-    double exchange, compute, wait; /* of span x tiles; they add up to 1 */
+    double exchange, compute, wait, unsampled; /* of span x tiles; they add up to 1 */
 };
 void profile_shares(const struct profile *p, struct profile_shares *ret);
 void profile_print(const struct profile *p, GString *out);

@@ -3,7 +3,8 @@
  *   meta(key, value)                 workload, plan, device, source, clock, cycles, tiles
  *   name(id, text)                   operations, reasons, kernels
  *   step(id, kind, operation, reason, horizon, package_step, transfers, messages, endpoint_bound,
- *        bound, row_bytes_max, row_bytes_tile, words)          kind: 0 exchange, 1 compute
+ *        bound, row_bytes_max, row_bytes_tile, words)          kind: 0 exchange, 1 compute,
+ *                                    2 iterations of a repeat that were not sampled
  *   arrays  first, intervals, phases (the structs of profile.h, little-endian) */
 #include "base/container.h"
 #include "profile/profile.h"

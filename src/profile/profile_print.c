@@ -6,7 +6,7 @@ struct step_sum {
     uint64_t cycles, max; /* summed over tiles; longest on one tile */
     uint32_t start, end;  /* first start, last end */
     uint64_t wait;        /* EXCHANGE: arrival spread, summed over phases */
-    uint32_t kernel;
+    uint32_t kernel, calls; /* of the last interval */
 };
 
 static struct step_sum *sum_steps(const struct profile *p) {
@@ -22,6 +22,7 @@ static struct step_sum *sum_steps(const struct profile *p) {
         s->end = MAX(s->end, v->end);
         if (v->calls == 0) continue;
         s->tiles++;
+        s->calls = v->calls;
         s->cycles += v->end - v->start;
         s->max = MAX(s->max, v->end - v->start);
         if (s->kernel == TG_NONE) s->kernel = v->kernel;
@@ -45,8 +46,11 @@ static void print_head(const struct profile *p, GString *out) {
                            (double)p->clock_hz / 1e9);
     g_string_append_printf(out, "exchange   %" G_GUINT64_FORMAT " cycles in %u phases\n",
                            p->exchange_cycles, p->n_phases);
-    g_string_append_printf(out, "tile time  compute %.1f %%, exchange %.1f %%, waiting %.1f %%\n",
+    g_string_append_printf(out, "tile time  compute %.1f %%, exchange %.1f %%, waiting %.1f %%",
                            100 * s.compute, 100 * s.exchange, 100 * s.wait);
+    if (s.unsampled > 0)
+        g_string_append_printf(out, ", iterations not sampled %.1f %%", 100 * s.unsampled);
+    g_string_append_c(out, '\n');
     g_string_append_printf(out, "intervals  %u\n", p->first[p->n_tiles]);
 }
 
@@ -58,8 +62,8 @@ void profile_print(const struct profile *p, GString *out) {
         if (sum[i].start == UINT32_MAX) continue;
         const struct profile_step *s = &p->steps[i];
         g_string_append_printf(out, "%4u  %-8s %8u  %8u  %6u  %9" G_GUINT64_FORMAT "  %s, %s", i,
-                               s->kind == PROFILE_EXCHANGE ? "exchange" : "compute", sum[i].start,
-                               sum[i].end, sum[i].tiles, sum[i].max, p->names[s->operation],
+                               profile_kind_name(s->kind), sum[i].start, sum[i].end, sum[i].tiles,
+                               sum[i].max, p->names[s->operation],
                                p->names[s->reason]);
         if (sum[i].kernel != TG_NONE)
             g_string_append_printf(out, ", %s", p->names[sum[i].kernel]);
@@ -67,6 +71,8 @@ void profile_print(const struct profile *p, GString *out) {
             g_string_append_printf(out, ", horizon %u (bound %u), %u transfers, rows %u B, arrival "
                                    "spread %" G_GUINT64_FORMAT,
                                    s->horizon, s->bound, s->transfers, s->row_bytes_max, sum[i].wait);
+        if (s->kind == PROFILE_REPEAT)
+            g_string_append_printf(out, ", %u iterations before the last, not sampled", sum[i].calls);
         g_string_append_c(out, '\n');
     }
     g_free(sum);
@@ -84,7 +90,7 @@ static void json_steps(const struct profile *p, GString *out) {
         if (sum[i].start == UINT32_MAX) continue;
         const struct profile_step *s = &p->steps[i];
         g_string_append_printf(out, "%s{\"step\":%u,\"kind\":\"%s\",\"operation\":", comma, i,
-                               s->kind == PROFILE_EXCHANGE ? "exchange" : "compute");
+                               profile_kind_name(s->kind));
         json_string(p->names[s->operation], out);
         g_string_append(out, ",\"reason\":");
         json_string(p->names[s->reason], out);
@@ -125,6 +131,8 @@ void profile_json(const struct profile *p, GString *out) {
     json_number(s.exchange, out);
     g_string_append(out, ",\"wait_share\":");
     json_number(s.wait, out);
+    g_string_append(out, ",\"unsampled_share\":");
+    json_number(s.unsampled, out);
     g_string_append(out, ",\"steps\":[");
     json_steps(p, out);
     g_string_append(out, "]}\n");

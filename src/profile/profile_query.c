@@ -7,11 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const kind_names[] = {"exchange", "compute", "repeat"};
 static const char *const group_names[] = {"kind", "kernel", "operation", "step", "tile"};
 static const char *const sort_names[] = {"phase-cycles", "work-cycles", "maximum-cycles", "samples",
                                          "name"};
+_Static_assert(ARRAY_LEN(kind_names) == PROFILE_N_KINDS, "a name per kind");
 _Static_assert(ARRAY_LEN(group_names) == PROFILE_N_GROUPS, "a name per group");
 _Static_assert(ARRAY_LEN(sort_names) == PROFILE_N_SORTS, "a name per order");
+
+const char *profile_kind_name(uint32_t kind) { return kind_names[kind]; }
+
+enum profile_kind profile_kind_find(const char *name) {
+    uint32_t i = 0;
+    while (i < PROFILE_N_KINDS && strcmp(kind_names[i], name) != 0) i++;
+    return (enum profile_kind)i;
+}
 
 enum profile_group profile_group_find(const char *name) {
     uint32_t i = 0;
@@ -76,7 +86,7 @@ static uint32_t key_of(const struct profile *p, enum profile_group g, uint32_t t
 
 static char *key_name(const struct profile *p, enum profile_group g, uint32_t key) {
     switch (g) {
-    case PROFILE_BY_KIND: return g_strdup(key == PROFILE_EXCHANGE ? "exchange" : "compute");
+    case PROFILE_BY_KIND: return g_strdup(profile_kind_name(key));
     case PROFILE_BY_KERNEL: return g_strdup(key == TG_NONE ? "(no kernel)" : p->names[key]);
     case PROFILE_BY_OPERATION: return g_strdup(p->names[key]);
     case PROFILE_BY_STEP:

@@ -55,6 +55,8 @@ PAGES = [
     ("encoder", "--workload siglip-vit-benchmark --vit-small --tiles 64", 64),
     ("repeat", "--workload siglip-vit-benchmark --vit-small --tiles 64 --vit-layers 3 --fuse-qkv", 64),
     ("sampled", "--workload mlp-smoke --tiles 7 --sample-cycles", 7),
+    ("sampled_repeat", "--workload siglip-vit-benchmark --vit-small --tiles 64 --vit-layers 3 "
+     "--sample-cycles", 64),
     ("all_tiles", "--workload attention-smoke", 1472),
 ]
 
