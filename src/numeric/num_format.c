@@ -44,13 +44,20 @@ static bool rounds_up(uint64_t rest, uint32_t shift, bool odd, bool negative,
     return false;
 }
 
+/* v * 2^-n, n > 0; what is lost sets the last bit. */
+static uint64_t shift_sticky(uint64_t v, uint32_t n) {
+    if (n > 63) return v != 0;
+    return v >> n | ((v & ((UINT64_C(1) << n) - 1)) != 0);
+}
+
 /* significand * 2^-shift as an integer. */
 static uint64_t round_shift(const struct parts *p, int32_t shift, struct num_control control,
                             uint32_t random) {
     if (shift <= 0) return p->significand << -shift;
-    /* Beyond 62 the value is far below half a unit: keep it non-zero, but tiny. */
+    /* Beyond 62 the value is below 2^-9 units, which only stochastic rounding can tell from tiny. */
     const uint32_t s = shift > 62 ? 62 : (uint32_t)shift;
-    const uint64_t significand = shift > 62 ? (p->significand != 0) : p->significand;
+    const uint64_t significand =
+        shift > 62 ? shift_sticky(p->significand, (uint32_t)shift - 62) : p->significand;
     const uint64_t kept = significand >> s;
     const uint64_t rest = significand & ((UINT64_C(1) << s) - 1);
     return kept + rounds_up(rest, s, kept & 1, p->negative, control, random);
