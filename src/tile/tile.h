@@ -25,7 +25,7 @@
 #include "target/target.h"
 
 enum { TILE_N_WORKERS = TARGET_N_WORKERS, TILE_N_CONTEXTS = TARGET_N_CONTEXTS };
-enum { TILE_N_EXCHANGE_CSRS = 12, TILE_EXCHANGE_CSR_BASE = 0xa0 };
+enum { TILE_N_EXCHANGE_CSRS = 12, TILE_EXCHANGE_CSR_BASE = 0xa0, TILE_N_DEBUG_CSRS = 9 };
 /* Register files have room behind the sixteen registers: writes to registers that do not keep them
  * ($m12 to $m15, $a8 to $a15) are sent there when an instruction is decoded. */
 enum { TILE_REGISTERS = 20, TILE_SINK = 16 };
@@ -86,7 +86,8 @@ struct tile_config {
 };
 
 /* Matrix unit state of one worker. AACC[16s + 2m] is even[8s + m], AACC[16s + 2m + 1] is
- * odd[8s + m] (isa 2.2); float bits are never denormal and NaN only as NUM_F32_NAN. */
+ * odd[8s + m] (isa 2.2). Float bits are never denormal and NaN only as NUM_F32_NAN, but for raw bits
+ * that f16v4istacc moved in: arithmetic takes those flushed. */
 struct tile_accumulators {
     float even[16] __attribute__((aligned(64)));
     float odd[16];
@@ -99,6 +100,7 @@ struct tile_worker {
     uint32_t pc;
     bool active;
     bool tas_defined;
+    bool acc_raw;             /* f16v4istacc has moved raw bits in since accumulators were cleared */
     uint8_t prng_defined;     /* bit k: of the four halves of the state */
     uint32_t acc_defined;     /* bit k: acc.even[k]; bit 16 + k: acc.odd[k] */
     uint32_t defined;         /* bit r: m[r]; bit 16 + r: a[r] has been written since reset */
@@ -131,6 +133,7 @@ struct tile_supervisor {
     uint64_t reg_ready[TILE_REGISTERS]; /* cycle from which a register may be used */
     uint32_t ssr, fp_ictl, fp_infmt, fp_iscl, cccsload, dbg_data, dbg_brk_id;
     uint32_t exchange[TILE_N_EXCHANGE_CSRS]; /* 0xa0..0xab */
+    uint32_t debug[TILE_N_DEBUG_CSRS];       /* $DBG_CTL to $DBG_DBRK0_SIDA (tile_csr.c) */
     bool sans_pending;
     uint32_t sans;
     uint64_t instructions;

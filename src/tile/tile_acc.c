@@ -34,6 +34,7 @@ static double round_to_odd(double s, double lost) {
 
 float tile_mac2(float acc, double p0, double p1) {
     double lost0, lost1;
+    acc = num_f32_flush(acc);
     const double t = two_sum(p0, p1, &lost0);
     const double s = two_sum(t, (double)acc, &lost1);
     if (!isfinite(s)) return num_f32_round((double)acc + (p0 + p1));
@@ -43,7 +44,7 @@ float tile_mac2(float acc, double p0, double p1) {
 }
 
 float tile_mac(float acc, float x, float y) {
-    return num_f32_flush(fmaf(x, y, acc));
+    return num_f32_flush(fmaf(x, y, num_f32_flush(acc)));
 }
 
 /* --- acc, absacc, sqacc. --- */
@@ -52,8 +53,8 @@ enum change { VALUE, ABSOLUTE, SQUARE };
 
 static inline float changed(float acc, float x, enum change c) {
     switch (c) {
-    case VALUE: return num_f32_flush(acc + x);
-    case ABSOLUTE: return num_f32_flush(acc + fabsf(x));
+    case VALUE: return num_f32_flush(num_f32_flush(acc) + x);
+    case ABSOLUTE: return num_f32_flush(num_f32_flush(acc) + fabsf(x));
     case SQUARE: return tile_mac(acc, x, x);
     }
     return acc;
@@ -140,7 +141,7 @@ static void round_out(struct tile_exec *e, const float *v, uint32_t n) {
     uint64_t result = 0;
     for (uint32_t k = 0; k < n; k++) {
         if (isnan(v[k])) flags |= NUM_INV;
-        const uint16_t h = num_f16_from_f64(v[k], tile_control(e->w),
+        const uint16_t h = num_f16_from_f64(num_f32_flush(v[k]), tile_control(e->w),
                                             (uint32_t)(random >> 16 * k) & 0xffff, &flags);
         result |= (uint64_t)h << 16 * k;
     }
@@ -156,7 +157,7 @@ EXEC(F16V4MIX) {
     e->w->acc_defined |= 0xf;
     const double alpha = f16v(e->w->tas, 0), beta = f16v(e->w->tas, 1);
     for (uint32_t k = 0; k < 4; k++)
-        even[k] = tile_mac2(0, alpha * f16v(e->a[i->s0 + k / 2], k % 2),
+        even[k] = tile_mac2(-0.0f, alpha * f16v(e->a[i->s0 + k / 2], k % 2),
                             beta * f16v(e->a[i->s1 + k / 2], k % 2));
 }
 
@@ -206,6 +207,7 @@ EXEC(F16V4ISTACC) {
     if (i->imm > 1) tile_raise(e, TILE_FAULT_INSTR_OPERAND, 0, (uint32_t)i->imm);
     stacc_out(e);
     e->w->acc_defined |= i->imm & 1 ? 0xaa : 0x55;
+    e->w->acc_raw = true;
     for (uint32_t j = 0; j < 4; j++) {
         const uint32_t lo = e->a[i->s0 + j / 2] >> 16 * (j % 2) & 0xffff;
         const uint32_t hi = e->a[i->s1 + j / 2] >> 16 * (j % 2) & 0xffff;

@@ -43,7 +43,8 @@ static float window_sum(float acc, const double *p, uint32_t n) {
     return num_f32_round(ldexp((double)sum, emax - 31));
 }
 
-static float add_products(const struct tile *t, float acc, const double *p, uint32_t n) {
+static float add_products(const struct tile *t, float raw, const double *p, uint32_t n) {
+    const float acc = num_f32_flush(raw); /* f16v4istacc moves any bits in */
     if (t->config->amp_model == TILE_AMP_WINDOW) return window_sum(acc, p, n);
     double sum = (p[0] + p[1]) + (p[2] + p[3]);
     if (n == 8) sum += (p[4] + p[5]) + (p[6] + p[7]);
@@ -106,8 +107,8 @@ static uint32_t units_mask(const struct shape *s) {
     return s->sets == 2 ? one | one << 8 : one;
 }
 
-static void check_defined(struct tile_exec *e, uint32_t units, uint32_t word) {
-    const uint32_t acc = units | units << 16;
+/* `acc`: accumulators, as acc_defined has them. */
+static void check_defined(struct tile_exec *e, uint32_t acc, uint32_t units, uint32_t word) {
     if ((e->w->acc_defined & acc) != acc) tile_raise(e, TILE_FAULT_ACCUMULATORS_UNDEFINED, 0, 0);
     for (uint32_t u = units; u != 0; u &= u - 1) {
         const uint32_t index = 4 * (uint32_t)__builtin_ctz(u) + word;
@@ -139,7 +140,7 @@ static void amp_call(struct tile_exec *e, const struct shape *s, const struct op
                      const float in[4], float ret_out[4]) {
     struct tile_accumulators *acc = &e->w->acc;
     const uint32_t units = units_mask(s);
-    check_defined(e, units, s->phase);
+    check_defined(e, units | units << 16, units, s->phase);
     if (s->phase == 0) swap_sums(acc, units);
     for (uint32_t left = units; left != 0; left &= left - 1) {
         const uint32_t u = (uint32_t)__builtin_ctz(left);
@@ -164,7 +165,7 @@ static void halves_out(struct tile_exec *e, const float *v, uint32_t n) {
     e->r[0] = e->r[1] = 0;
     for (uint32_t k = 0; k < n; k++) {
         if (isnan(v[k])) flags |= NUM_INV;
-        const uint16_t h = num_f16_from_f64(v[k], tile_control(e->w),
+        const uint16_t h = num_f16_from_f64(num_f32_flush(v[k]), tile_control(e->w),
                                             (uint32_t)(random >> 16 * k) & 0xffff, &flags);
         e->r[k / 2] |= (uint32_t)h << 16 * (k % 2);
     }
@@ -178,7 +179,7 @@ static void singles_out(struct tile_exec *e, const float v[2]) {
 static bool amp_vector(struct tile_exec *e, const struct isa_insn *i, bool f8) {
     const uint32_t phase = (uint32_t)i->imm;
     const uint64_t words = UINT64_C(0x1111111111111111) << (phase & 3);
-    if (!e->fast || e->vec == NULL || phase > 3 || e->w->acc_defined != UINT32_MAX ||
+    if (!e->fast || e->vec == NULL || phase > 3 || e->w->acc_raw || e->w->acc_defined != UINT32_MAX ||
         (e->t->weights_defined & words) != words)
         return false;
     struct tile_amp_call c = {.acc = &e->w->acc,
@@ -259,7 +260,7 @@ static void amp_f32(struct tile_exec *e, const struct isa_insn *i, uint32_t sets
     struct tile_accumulators *acc = &e->w->acc;
     const uint32_t units = units_mask(&s);
     const float x = f32v(e->a[i->s0]);
-    check_defined(e, units, s.phase / 2);
+    check_defined(e, units | units << 16, units, s.phase / 2);
     if (s.phase == 0) swap_sums(acc, units);
     for (uint32_t left = units; left != 0; left &= left - 1) {
         const uint32_t u = (uint32_t)__builtin_ctz(left);
@@ -284,7 +285,7 @@ static void slic_call(struct tile_exec *e, const struct isa_insn *i, uint32_t se
                       const struct operand *o, const float in[4], float ret_out[4]) {
     const uint32_t units = i->imm & ISA_SLIC_3TAP ? 6 : 8;
     const uint32_t mask = ((1u << units) - 1) * (sets == 2 ? 0x101u : 1u);
-    check_defined(e, mask, (uint32_t)i->imm & ISA_SLIC_W_MASK);
+    check_defined(e, mask, mask, (uint32_t)i->imm & ISA_SLIC_W_MASK);
     for (uint32_t set = 0; set < sets; set++) {
         float *const even = e->w->acc.even + 8 * set;
         memcpy(ret_out + 2 * set, even, 8);
@@ -326,7 +327,8 @@ EXEC(F16V4SIHOSLIC) {
     slic(e, i, &(struct form){1, false, SINGLES, HALVES});
 }
 
-/* L shifts and takes the partial, U adds the upper words to the same sums and returns nothing. */
+/* L shifts and takes the partial, U adds the upper words to the same sums and returns nothing; the
+ * partial given to U must be zero. */
 EXEC(F32SISOSLIC) {
     float in[2], out[2] = {0, 0};
     if (!slic_flags(e, i, true)) return;
@@ -335,8 +337,10 @@ EXEC(F32SISOSLIC) {
                    word = (uint32_t)i->imm & ISA_SLIC_W_MASK;
     const float x = f32v(e->a[i->s0]);
     float *const even = e->w->acc.even;
-    check_defined(e, (1u << units) - 1, word);
+    check_defined(e, (1u << units) - 1, (1u << units) - 1, word);
     singles_in(e, i->s1, in);
+    if (upper && (in[0] != 0 || in[1] != 0))
+        tile_raise(e, TILE_FAULT_INSTR_OPERAND, 0, (uint32_t)i->imm);
     if (!upper) memcpy(out, even, 8);
     for (uint32_t u = 0; u < units; u++) {
         const float shifted = u < units - 2 ? even[u + 2] : in[u - (units - 2)];
@@ -347,7 +351,12 @@ EXEC(F32SISOSLIC) {
     singles_out(e, out);
 }
 
-/* Which set exchanges its sums in which call is not public. */
+/* Refused. Two sets give and take four F32 values a position, operand and destination hold two, and
+ * the one public rule for F32 SLIC (isa 4.8) lets values in and out in L calls only: nothing says how
+ * those of the second set travel. Giving it the U calls, as f32sisov2amp gives it the odd phases, does
+ * not settle it: a SLIC exchange is also the shift of the sums, so either set 1 shifts half a position
+ * late, and its first tap never meets the lower inputs, or it shifts in L and its results wait
+ * somewhere for the U call; where, and when its partials are added, is not public. */
 EXEC(F32SISOV2SLIC) {
     (void)i;
     tile_raise(e, TILE_FAULT_NOT_PUBLIC, 0, 0);

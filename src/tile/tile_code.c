@@ -76,6 +76,14 @@ static void note_data(struct tile_slot *s, const struct isa_insn *i) {
     s->exp = i->op == ISA_OP_F16V2EXP || i->op == ISA_OP_F16V2EXP2;
 }
 
+/* The two destinations of a dual load must differ, zero registers included (isa 3.6). */
+static bool destinations_meet(const struct isa_insn *i) {
+    const struct isa_form *f = isa_form(i->op);
+    if (f->n_operands < 2 || f->operand[1].role != ISA_ROLE_D1) return false;
+    const bool pair = f->operand[1].class == ISA_CLASS_A2;
+    return i->d1 + pair >= i->d && i->d1 <= i->d + 1;
+}
+
 static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     *s = (struct tile_slot){.words = {word0, word1}, .bytes = 4, .slots = 1};
     const uint32_t words[2] = {word0, word1};
@@ -103,7 +111,8 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     s->main = FUNCTIONS[d.main.op];
     s->mi = d.main;
     redirect(&s->mi);
-    s->worker = (s->who & ISA_MODE_W) != 0;
+    if (destinations_meet(&d.main)) s->error = TILE_FAULT_INSTR_OPERAND;
+    s->worker = (s->who & ISA_MODE_W) != 0 && s->error == TILE_FAULT_NONE;
     note_data(s, &d.main);
     if (!d.bundle) return;
     const struct isa_form *a = isa_form(d.aux.op);
@@ -115,7 +124,7 @@ static void slot_make(struct tile_slot *s, uint32_t word0, uint32_t word1) {
     s->aux = FUNCTIONS[d.aux.op];
     s->ai = d.aux;
     redirect(&s->ai);
-    s->worker = (s->who & ISA_MODE_W) != 0;
+    s->worker = (s->who & ISA_MODE_W) != 0 && s->error == TILE_FAULT_NONE;
 }
 
 /* Words that no lone instruction has: matches nothing. */

@@ -1,5 +1,4 @@
-/* Control and status registers, weights, CSR side of the supervisor (isa 2.3, 2.4). Debug registers
- * that only a host-side debugger model needs are refused by name. */
+/* Control and status registers, weights, CSR side of the supervisor (isa 2.3, 2.4). */
 #include "tile/tile_exec.h"
 
 static void csr_fault(struct tile_exec *e, enum tile_fault_number number, uint32_t index) {
@@ -8,14 +7,39 @@ static void csr_fault(struct tile_exec *e, enum tile_fault_number number, uint32
 
 /* --- Lower space, supervisor. --- */
 
-/* Debug registers exist, with fields that have names; what they do to running contexts is not public. */
-static bool is_debug(uint32_t index) {
-    return (index >= ISA_CSR_DBG_CTL && index <= ISA_CSR_DBG_ECLR) ||
-           (index >= ISA_CSR_DBG_IBRK0_CTL && index <= ISA_CSR_DBG_IBRK0_VERT) ||
-           (index >= ISA_CSR_DBG_DBRK0_CTL && index <= ISA_CSR_DBG_DBRK0_SIDA);
+/* Debug registers keep the fields that the sheet names; 0 at reset (ASSUMED). Fields that would arm a
+ * break are refused: where exactly it stops a context is not public, and a break that never comes would
+ * be a lie. Clearing the exception of a context has nothing to clear while the supervisor runs: the
+ * first exception of a tile stops all of it. */
+static const struct {
+    uint32_t index, mask, arms;
+} DEBUG[TILE_N_DEBUG_CSRS] = {
+    {ISA_CSR_DBG_CTL, 3, 0},
+    {ISA_CSR_DBG_ECSR, 0x2f, 0x20},          /* BOS */
+    {ISA_CSR_DBG_ECLR, 0, 0},                /* actions only: reads 0 */
+    {ISA_CSR_DBG_IBRK0_CTL, 7, 3},           /* ENS, ENW */
+    {ISA_CSR_DBG_IBRK0_PC, 0x7fffc, 0},
+    {ISA_CSR_DBG_IBRK0_VERT, 0x7fffc, 0},
+    {ISA_CSR_DBG_DBRK0_CTL, 0x3f807f, 0x3f8000}, /* CTXT */
+    {ISA_CSR_DBG_DBRK0_BASE, 0x1fffff, 0},
+    {ISA_CSR_DBG_DBRK0_SIDA, UINT32_MAX, 0}};
+
+static int32_t debug_find(uint32_t index) {
+    for (uint32_t k = 0; k < TILE_N_DEBUG_CSRS; k++)
+        if (DEBUG[k].index == index) return (int32_t)k;
+    return -1;
 }
-static void csr_missing(struct tile_exec *e, uint32_t index) {
-    csr_fault(e, is_debug(index) ? TILE_FAULT_NOT_PUBLIC : TILE_FAULT_CSR_INVALID, index);
+static uint32_t debug_get(struct tile_exec *e, uint32_t index) {
+    const int32_t k = debug_find(index);
+    if (k >= 0) return e->t->s.debug[k];
+    csr_fault(e, TILE_FAULT_CSR_INVALID, index);
+    return 0;
+}
+static void debug_put(struct tile_exec *e, uint32_t index, uint32_t v) {
+    const int32_t k = debug_find(index);
+    if (k < 0) csr_fault(e, TILE_FAULT_CSR_INVALID, index);
+    else if (v & DEBUG[k].arms) csr_fault(e, TILE_FAULT_NOT_PUBLIC, index);
+    else e->t->s.debug[k] = v & DEBUG[k].mask;
 }
 
 enum { ADDRESS_MASK = 0x1fffff };
@@ -47,7 +71,7 @@ static uint32_t super_get(struct tile_exec *e, uint32_t index) {
     case ISA_CSR_SCOUNT_L: return (uint32_t)e->cycle;
     case ISA_CSR_SCOUNT_U: return (uint32_t)(e->cycle >> 32);
     case ISA_CSR_CTXT_STS: return tile_ctxt_sts(e->t);
-    default: csr_missing(e, index); return 0;
+    default: return debug_get(e, index);
     }
 }
 
@@ -90,7 +114,7 @@ static void super_put(struct tile_exec *e, uint32_t index, uint32_t v) {
     case ISA_CSR_DBG_BRK_ID: s->dbg_brk_id = v & 1; break;
     case ISA_CSR_CR: control_put(e, v); break;
     case ISA_CSR_FP_ICTL: fp_ictl_put(e, v); break;
-    case ISA_CSR_FP_INFMT: s->fp_infmt = v; break;
+    case ISA_CSR_FP_INFMT: s->fp_infmt = v & 3; break;
     case ISA_CSR_FP_ISCL: s->fp_iscl = v & 0x3f; break;
     case ISA_CSR_CCCSLOAD: s->cccsload = v & ADDRESS_MASK; break;
     case ISA_CSR_PC:
@@ -100,7 +124,7 @@ static void super_put(struct tile_exec *e, uint32_t index, uint32_t v) {
     case ISA_CSR_SCOUNT_U:
     case ISA_CSR_CTXT_STS: csr_fault(e, TILE_FAULT_CSR_READ_ONLY, index); break;
     case 0xff: tile_raise(e, TILE_FAULT_TRAP, 0, 0xff); break; /* strap */
-    default: csr_missing(e, index);
+    default: debug_put(e, index, v);
     }
 }
 
@@ -181,6 +205,7 @@ static void clear_put(struct tile_worker *w, uint32_t v) {
     if ((v & 8) == 0) return;
     memset(&w->acc, 0, sizeof w->acc);
     w->acc_defined = UINT32_MAX;
+    w->acc_raw = false;
 }
 
 static void prng_put(struct tile_worker *w, uint32_t half, uint32_t v) {
@@ -212,7 +237,7 @@ EXEC(UPUT) {
         w->tas = v;
         w->tas_defined = true;
         break;
-    case ISA_CSR_FP_NFMT: w->fp_nfmt = v; break;
+    case ISA_CSR_FP_NFMT: w->fp_nfmt = v & 3; break;
     case ISA_CSR_FP_SCL: w->fp_scl = v & 0x3f; break;
     default: csr_fault(e, TILE_FAULT_CSR_INVALID, 0x100 | (uint32_t)i->imm);
     }

@@ -186,8 +186,9 @@ static uint32_t etype_of(const struct tile *t, uint32_t context) {
 }
 
 uint32_t tile_context_status(const struct tile *t, uint32_t context) {
-    const uint32_t low = context == 0 ? t->s.ssr : t->w[context - 1].wsr;
-    return (low & ~0xf0u) | etype_of(t, context) << 4;
+    const uint32_t low = context == 0 ? t->s.ssr : t->w[context - 1].wsr, etype = etype_of(t, context);
+    const bool repeats = context != 0 && etype != 0 && t->w[context - 1].repeat_count != 0;
+    return (low & ~0xf0u) | etype << 4 | (repeats ? 0x200u : 0); /* ERPT: isa 1.4 */
 }
 
 /* 0 inactive or waiting, 1 active, 2 stopped by a debug exception, 3 by another one. */
@@ -195,7 +196,9 @@ static uint32_t context_state(const struct tile *t, uint32_t context) {
     const uint32_t etype = etype_of(t, context);
     if (etype >= 1 && etype <= 4) return 2;
     if (t->stop.reason == TILE_STOP_FAULT && t->fault.context == context) return 3;
-    if (context != 0) return t->w[context - 1].active;
+    /* A launch of all makes the workers that are still active fault too (isa 1.5). */
+    const bool launched = t->stop.reason == TILE_STOP_FAULT && t->fault.number == TILE_FAULT_RUN_ACTIVE && t->s.ssr & 8;
+    if (context != 0) return t->w[context - 1].active ? (launched ? 3 : 1) : 0;
     if (t->s.state == TILE_SUPERVISOR_DONE) return 3; /* invalid PC: isa 7.3 */
     return t->s.state == TILE_SUPERVISOR_RUNS || t->s.state == TILE_SUPERVISOR_ROW;
 }

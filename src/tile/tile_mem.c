@@ -265,7 +265,6 @@ static inline void check_dual(struct tile_exec *e, const struct pace *p) {
 static inline void dual_load(struct tile_exec *e, const struct isa_insn *i, enum kind kind) {
     const struct pace p = unpack(e, i);
     const uint32_t stride = e->m[i->off], code = (uint32_t)i->imm;
-    if (i->d == i->d1 && i->d < 8) tile_raise(e, TILE_FAULT_INSTR_OPERAND, 0, i->d);
     check_dual(e, &p);
     load_to(e, &e->a[i->d], p.a[0], W64);
     e->ea = 1;
