@@ -1,0 +1,633 @@
+/* Every form of the instruction table against a second definition (tests/oracle): random and edge
+ * values in all registers, accumulators, weights and control registers, random operands, alone and in
+ * bundles with a random partner; the whole state of the worker is compared after every slot. A form
+ * that was never executed, or that the oracle does not know, fails the test by name.
+ *
+ * Instructions of the supervisor are tested one by one below. */
+#include "../oracle/oracle_float.h"
+#include "../oracle/oracle_int.h"
+#include "../oracle/oracle_memory.h"
+#include "../oracle/oracle_unit.h"
+#include "tile_build.h"
+
+static struct build b;
+static uint32_t n_executed[ISA_N_OPS];
+
+/* Data: two windows far apart, so that accesses of one instruction meet in no memory element. */
+enum { LOW = 0x90000, HIGH = 0xb0000, WINDOW = 0x2000, SPAN = HIGH - LOW + WINDOW };
+static uint8_t shadow[SPAN];
+
+/* --- Random values. --- */
+
+static uint64_t seed, draws;
+static uint64_t any(void) { return rand_u64(seed, 77, draws++); }
+static uint32_t below(uint32_t n) { return (uint32_t)(any() % n); }
+static bool chance(uint32_t n) { return below(n) == 0; }
+
+static const uint32_t EDGE_WORDS[] = {0, 1, 2, 31, 32, 33, 63, 0xff, 0x7fff, 0x8000, 0xffff, 0x10000,
+                                      0x7fffffff, 0x80000000, 0x80000001, 0xffffffff, 0x10001};
+static const uint32_t EDGE_SINGLES[] = {
+    0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x807fffff, 0x00800000, 0x80800000, 0x3f800000, 0xbf800000,
+    0x3f800001, 0x3f000000, 0x3fc00000, 0x40200000, 0xc0200000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+    0x7fc00000, 0xffc00000, 0x7f800001, 0x477fe000, 0x477fefff, 0x477ff000, 0xc77ff001, 0x33000000, 0x33000001,
+    0x33800000, 0x387fffff, 0x4f000000, 0xcf000000, 0x4f800000, 0x4effffff, 0x3effffff, 0x4b000001};
+static const uint16_t EDGE_HALVES[] = {0, 0x8000, 1, 0x8001, 0x3ff, 0x83ff, 0x400, 0x8400, 0x3c00, 0xbc00,
+                                       0x3c01, 0x3800, 0x3e00, 0x4100, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00,
+                                       0xfe00, 0x7c01, 0x7a00, 0x5b80, 0x5bc0, 0x5c00, 0x1400, 0x1200, 0x8c00};
+#define PICK(table) ((table)[below(ARRAY_LEN(table))])
+
+static uint32_t some_half(void) {
+    switch (below(4)) {
+    case 0: return PICK(EDGE_HALVES);
+    case 1: return (uint32_t)any() & 0xffff;
+    default: return half_nearest(ldexp((double)rand_normal(seed, 78, draws++), (int)below(9) - 4));
+    }
+}
+static uint32_t some_single(void) {
+    switch (below(5)) {
+    case 0: return PICK(EDGE_SINGLES);
+    case 1: return (uint32_t)any();
+    default: return bits_of(ldexpf(rand_normal(seed, 79, draws++), (int)below(40) - 20));
+    }
+}
+static uint32_t some_word(void) {
+    switch (below(6)) {
+    case 0: return PICK(EDGE_WORDS);
+    case 1: return (uint32_t)any();
+    case 2:
+    case 3: return some_single();
+    default: return some_half() | some_half() << 16;
+    }
+}
+
+/* A worker's state. Every second one has the usual modes, in which vector code may run. */
+static void state_make(struct oracle *s) {
+    *s = (struct oracle){.memory = sram_at(b.sram, 0, LOW), .memory_base = LOW, .slots = 1};
+    for (uint32_t r = 0; r < 12; r++) s->m[r] = chance(2) ? PICK(EDGE_WORDS) : (uint32_t)any();
+    for (uint32_t r = 0; r < 8; r++) s->a[r] = some_word();
+    const bool tame = chance(2), raw = !tame && chance(3); /* raw: what f16v4istacc may leave */
+    for (uint32_t k = 0; k < 32; k++) {
+        const uint32_t v = tame ? bits_of(rand_normal(seed, 80, draws++)) : some_single();
+        s->aacc[k] = raw ? v : bits_of(flushed(f32_of(v)));
+    }
+    for (uint32_t k = 0; k < 64; k++) s->cwei[k] = chance(3) ? some_word() | (uint64_t)some_word() << 32 : any();
+    for (uint32_t k = 0; k < 64 && tame; k++)
+        s->cwei[k] = (any() & 0x3fff3fff3fff3fff) | (any() & 0x8000800080008000);
+    if (!chance(2)) s->ctl = below(5) << 16 | (uint32_t)chance(3) << 19 | (uint32_t)chance(2) << 20;
+    s->nfmt = below(4);
+    s->scl = below(64);
+    s->tas = some_word();
+    s->sts = below(8);
+    s->prng[0] = any();
+    s->prng[1] = any();
+    s->m[12] = 0x5c000 + 8 * below(100);
+    s->m[13] = 0x60000 + 4 * below(100);
+    s->pc = CODE;
+    s->dbg_data = (uint32_t)any();
+}
+
+/* --- Random operands. --- */
+
+static int64_t some_register(const struct isa_class_info *c, bool destination) {
+    const uint32_t kept = c->file == 'M' ? 12 : 8, choices = (c->last + 1u) / c->n;
+    if (!chance(8)) return below(kept / c->n) * c->n;
+    if (c->file == 'A') return below(choices) * c->n; /* zeros and those that do not exist */
+    const int64_t other = 12 + below(4);              /* $m12, $m13, $m14, $m15 */
+    return c->last < 15 || (!destination && other == 14) ? c->last / c->n * c->n : other;
+}
+static int64_t some_immediate(const struct isa_operand *o) {
+    int64_t min, max;
+    isa_operand_range(o, &min, &max);
+    const char file = isa_classes[o->class].file;
+    const int64_t unit = file == 'W' ? 4 : file == 'T' ? 1 << 20 : 1, n = (max - min) / unit + 1;
+    const uint64_t r = chance(4) ? (chance(2) ? 0 : (uint64_t)n - 1) : any() % (uint64_t)n;
+    return min + (int64_t)r * unit;
+}
+/* Flags and selectors that mean something. */
+static int64_t some_flags(const struct step *x) {
+    static const uint8_t amp[] = {0, 1, 2, 3, 8, 9, 16}, f32[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18};
+    if (ends(x, "slic")) return below(8) + (named(x, "f32sisoslic") ? 8 * below(2) : 0);
+    if (ends(x, "amp")) return starts(x, "f32") ? PICK(f32) : PICK(amp);
+    if (ends(x, "stacc")) return below(2);
+    return named(x, "f32int") ? below(5) : below(256);
+}
+static int64_t some_csr(const struct step *x) {
+    static const uint8_t lower[] = {0, 1, 2, 3, 4, 5, 6, 0x60, 0x61, 0x70, 0x71};
+    if (named(x, "get")) return PICK(lower);
+    if (named(x, "put")) return 0x70 + below(2);
+    return named(x, "uput") ? 1 + below(10) : below(11);
+}
+static void operands_make(struct step *x) {
+    for (uint32_t k = 0; k < x->f->n_operands; k++) {
+        const struct isa_operand *o = &x->f->operand[k];
+        const struct isa_class_info *c = &isa_classes[o->class];
+        x->v[k] = c->reg                                        ? some_register(c, isa_roles[o->role].write)
+                  : o->role == ISA_ROLE_CSR                     ? some_csr(x)
+                  : c->file == 'E'                              ? some_flags(x)
+                  : named(x, "f32v2gina") || named(x, "f16v2gina") ? below(4)
+                                                                : some_immediate(o);
+    }
+    if (named(x, "f32sisoslic") && x->v[3] & ISA_SLIC_UPPER) x->v[2] = 14; /* its partial must be zero */
+}
+/* A value for $FP_CTL: modes that exist. */
+static void value_make(struct oracle *s, const struct step *x) {
+    if (!named(x, "uput") || x->v[0] != ISA_CSR_FP_CTL || x->v[1] >= 8) return;
+    s->a[x->v[1]] = (s->a[x->v[1]] & ~0x70000u) | below(5) << 16;
+}
+
+/* --- Accesses: registers are given addresses that can be used. --- */
+
+static uint32_t place(uint32_t window, uint32_t align) { return window + below((WINDOW - 0x800) / align) * align + 0x400; }
+
+static bool distinct(const struct step *x) {
+    uint32_t used = 0;
+    for (uint32_t k = 0; k < x->f->n_operands; k++) {
+        const struct isa_class_info *c = class_of(x, k);
+        if (!c->reg || c->file != 'M') continue;
+        const uint32_t bits = ((1u << c->n) - 1) << x->v[k];
+        if (used & bits & 0xfff) return false;
+        used |= bits;
+    }
+    return true;
+}
+/* base + delta + offset: what of them is a general register shares the address. */
+static bool plain_addresses(struct oracle *s, struct step *x) {
+    const uint32_t bytes = x->f->access[0].bytes, at = place(LOW, bytes < 4 ? 4 : bytes);
+    const int64_t base = x->v[1], delta = x->v[2];
+    const bool step = strstr(x->name, "step") != NULL;
+    if (base >= 12 && delta >= 12) return false;
+    const uint32_t part = below(32) * bytes * 4, with_delta = delta >= 12 ? s->m[delta] : base >= 12 ? at - s->m[base] : part;
+    if (class_of(x, 3)->reg && x->v[3] < 12) s->m[x->v[3]] = step ? below(64) - 32 : below(16);
+    if (class_of(x, 3)->reg && x->v[3] >= 12 && x->v[3] != 15) return false;
+    if (!class_of(x, 3)->reg && !step) x->v[3] = below(24);
+    if (delta < 12) s->m[delta] = with_delta;
+    if (base < 12) s->m[base] = at - s->m[delta];
+    const uint32_t sum = s->m[base] + s->m[delta];
+    return s->m[base] < 1 << 21 && s->m[delta] < 1 << 21 && sum == at;
+}
+static bool table_addresses(struct oracle *s, struct step *x) {
+    if (named(x, "stm32") || named(x, "stm32step")) {
+        if (x->v[1] >= 12) return false;
+        s->m[x->v[1]] = place(LOW, 4);
+        if (x->v[2] < 12) s->m[x->v[2]] = below(32);
+        return x->v[2] < 12 || x->v[2] == 15;
+    }
+    const bool pair = named(x, "ldb16b16");
+    const int64_t base = x->v[pair ? 1 : 2], delta = x->v[pair ? 2 : 3], addr = x->v[1];
+    if (base >= 12 || delta >= 12) return false;
+    s->m[base] = place(LOW, 16);
+    if (pair) {
+        if (x->v[3] >= 12) return false;
+        s->m[delta] = 16 * below(8) | (16 * below(8) + 8) << 16; /* the two halves of the memory pair */
+        return true;
+    }
+    s->m[delta] = 16 * below(16);
+    if (named(x, "ldd16v2a32")) s->m[delta] = (s->m[delta] << 16) | below(65536);
+    if (named(x, "ld64a32")) s->m[delta] |= below(65536) << 16;
+    s->m[addr] = place(HIGH, 8);
+    return true;
+}
+static bool pace_addresses(struct oracle *s, struct step *x) {
+    const uint32_t n = x->f->n_operands;
+    if (named(x, "tapack")) return true;
+    const uint32_t third = place(0xa0000, 16) + 8;
+    uint64_t both = place(LOW, 8) | (uint64_t)place(HIGH, 8) << 32;
+    both |= (uint64_t)(third & 0x7ff) << 21 | (uint64_t)(third >> 11) << 53;
+    s->m[x->v[n - 3]] = (uint32_t)both;
+    s->m[x->v[n - 3] + 1] = (uint32_t)(both >> 32);
+    if (n < 5) return true;
+    const uint32_t width = class_of(x, 0)->n; /* two destinations: they must differ */
+    return !isa_roles[x->f->operand[1].role].write || x->v[1] + class_of(x, 1)->n <= x->v[0] || x->v[1] >= x->v[0] + width;
+}
+static bool addresses_make(struct oracle *s, struct step *x) {
+    if (x->f->kind != ISA_KIND_MEM) return true;
+    if (!distinct(x)) return false;
+    if (strstr(x->name, "pack") != NULL || strstr(x->name, "pace") != NULL) return pace_addresses(s, x);
+    const bool table = starts(x, "stm") || starts(x, "ldd") || named(x, "ld64a32") || named(x, "ldb16b16");
+    return table ? table_addresses(s, x) : plain_addresses(s, x);
+}
+
+/* --- Executing. --- */
+
+static uint32_t word_for(const struct step *x, enum isa_op op, struct isa_insn *ret) {
+    uint32_t words[2];
+    *ret = (struct isa_insn){.op = (uint16_t)op, .n_words = 1};
+    for (uint32_t k = 0; k < x->f->n_operands; k++) isa_operand_set(ret, k, x->v[k]);
+    isa_encode(ret, words);
+    return words[0];
+}
+
+static void tile_from(const struct oracle *s) {
+    struct tile *t = &b.tile;
+    tile_reset(t);
+    struct tile_worker *w = &t->w[0];
+    memcpy(w->m, s->m, 48);
+    memcpy(w->a, s->a, 32);
+    w->defined = w->acc_defined = UINT32_MAX;
+    w->prng_defined = 15;
+    memcpy(w->prng, s->prng, 16);
+    for (uint32_t k = 0; k < 32; k++)
+        memcpy((k % 2 ? w->acc.odd : w->acc.even) + k / 2, &s->aacc[k], 4);
+    memcpy(t->weights, s->cwei, sizeof s->cwei);
+    t->weights_defined = UINT64_MAX;
+    t->weights_generation++;
+    t->s.fp_ictl = s->ctl;
+    t->s.fp_infmt = s->nfmt;
+    t->s.fp_iscl = s->scl;
+    t->s.ssr = 1;
+    t->worker_base[0] = s->m[12];
+    for (uint32_t k = 0; k < 32; k++) w->acc_raw |= s->aacc[k] != bits_of(flushed(f32_of(s->aacc[k])));
+    w->tas = s->tas;
+    w->dbg_data = s->dbg_data;
+    tile_start_workers(t, s->pc, s->m[13], 1, 0);
+    w->fp_sts = s->sts;
+}
+
+static bool near(uint32_t got, uint32_t want, bool loose, bool half) {
+    if (got == want || !loose) return got == want;
+    if (!half) return llabs((int64_t)got - (int64_t)want) <= 1;
+    return abs((int)(got & 0xffff) - (int)(want & 0xffff)) <= 1 && abs((int)(got >> 16) - (int)(want >> 16)) <= 1;
+}
+#define SAME(got, want) g_assert_cmphex(got, ==, want)
+static struct oracle before; /* what the latest slot started from */
+static void compare(const struct oracle *s, const char *what, bool half) {
+    const struct tile *t = &b.tile;
+    const struct tile_worker *w = &t->w[0];
+    bool equal = w->fp_sts == s->sts && w->pc == s->npc && memcmp(w->m, s->m, 48) == 0;
+    for (uint32_t r = 0; r < 8; r++) equal = equal && near(w->a[r], s->a[r], s->loose, half);
+    for (uint32_t k = 0; k < 32; k++)
+        equal = equal && bits_of((k % 2 ? w->acc.odd : w->acc.even)[k / 2]) == s->aacc[k];
+    if (!equal || t->fault.number)
+        g_test_message("%s; seed %" G_GUINT64_FORMAT ", fault %u, control %08x", what, seed, t->fault.number, s->ctl);
+    for (uint32_t r = 0; r < 8 && !equal; r++)
+        g_test_message("$a%u was %08x, is %08x, should be %08x", r, before.a[r], w->a[r], s->a[r]);
+    g_assert_cmpint(t->fault.number, ==, TILE_FAULT_NONE);
+    for (uint32_t r = 0; r < 12; r++) SAME(w->m[r], s->m[r]);
+    for (uint32_t r = 0; r < 8; r++)
+        if (!near(w->a[r], s->a[r], s->loose, half)) SAME(w->a[r], s->a[r]);
+    for (uint32_t k = 0; k < 32; k++) SAME(bits_of((k % 2 ? w->acc.odd : w->acc.even)[k / 2]), s->aacc[k]);
+    SAME(w->fp_sts, s->sts);
+    SAME(w->fp_ctl, s->ctl);
+    SAME(w->fp_nfmt, s->nfmt);
+    SAME(w->fp_scl, s->scl);
+    SAME(w->tas, s->tas);
+    SAME(w->prng[0], s->prng[0]);
+    SAME(w->prng[1], s->prng[1]);
+    SAME(w->pc, s->npc);
+    SAME(w->repeat_count, s->count);
+    SAME(w->repeat_first, s->first);
+    SAME(w->repeat_end, s->end);
+    SAME(w->dbg_data, s->dbg_data);
+    SAME(w->dbg_brk_id, s->dbg_brk_id);
+    g_assert_cmpuint(w->slots, ==, s->slots);
+    g_assert_cmpint(w->active, ==, !s->exited);
+    if (s->exited) g_assert_cmpint(t->s.ssr & 1, ==, s->boolean);
+    for (uint32_t r = 8; r < 16; r++) SAME(w->a[r], 0);
+    if (s->store_bytes == 0) return;
+    memcpy(shadow + (s->store_at - LOW), s->store, s->store_bytes);
+    g_assert_cmpmem(sram_at(b.sram, 0, s->store_at), s->store_bytes, s->store, s->store_bytes);
+}
+
+/* --- One slot: an instruction, maybe with a partner. --- */
+
+static bool oracle_step(struct oracle *s, const struct step *x) {
+    s->slots = slots_of(s, x);
+    if (x->f->kind == ISA_KIND_CONTROL || x->f->kind == ISA_KIND_SYSTEM) return oracle_control(s, x);
+    return oracle_memory(s, x) || oracle_int(s, x) || oracle_unit(s, x) || oracle_float(s, x);
+}
+/* Both read the old state; their destinations differ. */
+static void bundle_step(struct oracle *s, const struct step *main, const struct step *aux) {
+    struct oracle m = *s, a = *s;
+    oracle_step(&m, main);
+    oracle_step(&a, aux);
+    const struct oracle old = *s;
+    *s = a;
+    memcpy(s->m, m.m, sizeof s->m);
+    for (uint32_t r = 0; r < 8; r++)
+        if (m.a[r] != old.a[r]) s->a[r] = m.a[r];
+    s->npc = m.npc;
+    s->count = m.count, s->first = m.first, s->end = m.end;
+    s->store_at = m.store_at, s->store_bytes = m.store_bytes;
+    memcpy(s->store, m.store, 8);
+    s->dbg_data = m.dbg_data, s->dbg_brk_id = m.dbg_brk_id;
+}
+
+static struct step step_of(enum isa_op op) {
+    struct step x = {.f = isa_form(op), .name = isa_form(op)->mnemonic};
+    operands_make(&x);
+    return x;
+}
+static bool is_worker_op(enum isa_op op) {
+    return (isa_form(op)->who & ISA_MODE_W) != 0 && op != ISA_OP_TRAP && op != ISA_OP_F32SISOV2SLIC;
+}
+/* A partner of the other pipeline. */
+static enum isa_op partner(enum isa_op op) {
+    for (;;) {
+        const enum isa_op other = (enum isa_op)below(ISA_N_OPS);
+        const struct isa_form *f = isa_form(other);
+        if (is_worker_op(other) && f->pipe == (isa_form(op)->pipe == ISA_MAIN ? ISA_AUX : ISA_MAIN)) return other;
+    }
+}
+
+static bool try_slot(enum isa_op op, bool bundled) {
+    struct oracle s;
+    struct isa_insn one, two = {0};
+    state_make(&s);
+    struct step x = step_of(op), y;
+    uint32_t words[2], n = 1;
+    if (!addresses_make(&s, &x)) return false;
+    value_make(&s, &x);
+    words[0] = word_for(&x, op, &one);
+    if (bundled) {
+        const enum isa_op other = partner(op);
+        y = step_of(other);
+        const bool first = x.f->pipe == ISA_MAIN;
+        if (!first && !addresses_make(&s, &y)) return false;
+        value_make(&s, &y);
+        words[1] = word_for(&y, other, &two);
+        if (isa_bundle_check(first ? &one : &two, first ? &two : &one) != ISA_BUNDLE_OK) return false;
+        if (!first) words[1] = words[0], words[0] = word_for(&y, other, &two);
+        words[0] |= 0x80000000, words[1] |= 0x80000000;
+        n = 2;
+    } else {
+        s.pc = CODE + 4; /* the body of a lone repeat begins at a multiple of 8 */
+    }
+    s.npc = s.pc + 4 * n;
+    memcpy(sram_at(b.sram, 0, s.pc), words, 4 * n);
+    sram_mark_written(b.sram, 0, s.pc, 4 * n);
+    before = s;
+    tile_from(&s);
+    char what[120];
+    g_snprintf(what, sizeof what, "%s%s%s (%08x %08x)", x.f->id, bundled ? " with " : "", bundled ? y.f->id : "", words[0],
+               bundled ? words[1] : 0);
+    if (!bundled) {
+        const bool known = oracle_step(&s, &x);
+        if (!known) g_test_message("the oracle does not know %s", x.f->id);
+        g_assert_true(known);
+    } else {
+        bundle_step(&s, x.f->pipe == ISA_MAIN ? &x : &y, x.f->pipe == ISA_MAIN ? &y : &x);
+    }
+    tile_run(&b.tile, 6);
+    compare(&s, what, starts(&x, "f16") || (bundled && starts(&y, "f16")));
+    return true;
+}
+
+static void data_make(void) {
+    for (uint32_t k = 0; k < SPAN; k += 8) {
+        const uint64_t v = any();
+        memcpy(shadow + k, &v, 8);
+    }
+    memcpy(sram_at(b.sram, 0, LOW), shadow, SPAN);
+    sram_mark_written(b.sram, 0, LOW, SPAN);
+}
+
+/* `times` slots of every form that a worker executes. */
+static void run_all(enum tile_simd simd, uint64_t with_seed, uint32_t times) {
+    seed = with_seed;
+    draws = 0;
+    build_init(&b, (struct tile_config){.simd = simd});
+    data_make();
+    for (uint32_t op = 0; op < ISA_N_OPS; op++) {
+        if (!is_worker_op(op)) continue;
+        const bool alone = isa_form(op)->pipe == ISA_SOLO;
+        for (uint32_t k = 0; k < times; k++)
+            n_executed[op] += try_slot(op, !alone && k % 3 == 2);
+        g_assert_cmpmem(sram_at(b.sram, 0, LOW), SPAN, shadow, SPAN);
+    }
+    build_free(&b);
+}
+
+static void test_worker(void) {
+    for (uint32_t simd = TILE_SIMD_SCALAR; simd <= (uint32_t)tile_simd_best(); simd++)
+        run_all((enum tile_simd)simd, 20 + simd, 300);
+}
+
+/* --- The supervisor: what it shares with workers, and its own instructions. --- */
+
+static bool supervisor_op(enum isa_op op) {
+    const struct isa_form *f = isa_form(op);
+    return (f->who & ISA_MODE_S) != 0 && (f->who & ISA_MODE_W) != 0 && op != ISA_OP_TRAP && f->kind != ISA_KIND_SYSTEM;
+}
+static uint32_t cost_of(const struct step *x, bool taken) {
+    if (x->f->kind == ISA_KIND_MEM && x->name[0] == 's') return 2;
+    return taken ? 5 : 1;
+}
+static void super_start(uint32_t pc) {
+    tile_start(&b.tile, pc, 0);
+    b.tile.s.defined = UINT32_MAX;
+}
+static bool try_supervisor(enum isa_op op) {
+    struct oracle s;
+    struct isa_insn insn;
+    struct step x = step_of(op);
+    state_make(&s);
+    s.m[12] = s.m[13] = 0; /* the aliases are the workers' */
+    if (!addresses_make(&s, &x)) return false;
+    const uint32_t word = word_for(&x, op, &insn);
+    put32(&b, CODE, word);
+    tile_reset(&b.tile);
+    memcpy(b.tile.s.m, s.m, 48);
+    super_start(CODE);
+    s.npc = CODE + 4;
+    g_assert_true(oracle_step(&s, &x));
+    tile_run(&b.tile, 1);
+    const struct tile_fault *f = &b.tile.fault; /* the target of a jump need not exist */
+    const bool fetch = x.f->kind == ISA_KIND_CONTROL && f->pc == s.npc &&
+                       (f->number == TILE_FAULT_PC_RANGE || f->number == TILE_FAULT_PC_MISALIGNED);
+    if (f->number && !fetch) g_test_message("%s faults with %u", x.f->id, f->number);
+    g_assert_true(fetch || f->number == TILE_FAULT_NONE);
+    g_assert_cmpmem(b.tile.s.m, 48, s.m, 48);
+    SAME(b.tile.s.pc, s.npc);
+    const bool branch = x.f->kind == ISA_KIND_CONTROL, falls = s.npc == CODE + 4;
+    if (!branch || !falls) g_assert_cmpuint(b.tile.s.ready_cycle, ==, cost_of(&x, branch));
+    if (s.store_bytes == 0) return true;
+    memcpy(shadow + (s.store_at - LOW), s.store, s.store_bytes);
+    g_assert_cmpmem(sram_at(b.sram, 0, s.store_at), s.store_bytes, s.store, s.store_bytes);
+    return true;
+}
+static void test_supervisor(void) {
+    seed = 31;
+    build_init(&b, (struct tile_config){0});
+    data_make();
+    for (uint32_t op = 0; op < ISA_N_OPS; op++)
+        for (uint32_t k = 0; supervisor_op((enum isa_op)op) && k < 200; k++) try_supervisor((enum isa_op)op);
+    g_assert_cmpmem(sram_at(b.sram, 0, LOW), SPAN, shadow, SPAN);
+    build_free(&b);
+}
+
+/* Runs lone supervisor instructions from CODE on with $m as given. */
+static void super_run(const uint32_t *words, uint32_t n, const uint32_t m[12], uint64_t cycles) {
+    for (uint32_t k = 0; k < n; k++) put32(&b, CODE + 4 * k, words[k]);
+    memcpy(b.tile.s.m, m, 48);
+    super_start(CODE);
+    tile_run(&b.tile, cycles);
+    for (uint32_t k = 0; k < n; k++) {
+        struct isa_insn i;
+        g_assert_true(isa_decode(words[k], 0, &i));
+        n_executed[i.op]++;
+    }
+}
+
+/* Fields that exist, by the sheet (isa 2.4): what is written and comes back. */
+static const struct { uint32_t index, mask; } SUPER_CSRS[] = {
+    {0x20, 0x1f0007}, {0x21, 0x1fffff}, {0x22, 0x1fffff}, {0x23, 0x1fffff}, {0x24, 0x1fffff}, {0x25, 0x1fffff},
+    {0x26, 0x1fffff}, {0x31, 3}, {0x33, 0x3f}, {0x50, 0x1fffff}, {0x70, UINT32_MAX}, {0x71, 1}, {0xa0, 0x7ff},
+    {0xa1, 0x7ff}, {0xa2, 0x1ffffc}, {0xa3, 3}, {0xa4, 0x1ffffc}, {0xa5, 0x1fffff}, {0xa6, 0x1ffff},
+    {0xa7, 0x1ffffc}, {0xa8, 0x1fffff}, {0xa9, 0x1f}, {0xaa, 0x7ffff}, {0xab, 0x1f}};
+
+static void test_super_csrs(void) {
+    build_init(&b, (struct tile_config){.standalone = true});
+    for (uint32_t k = 0; k < ARRAY_LEN(SUPER_CSRS); k++)
+        for (uint32_t v = 0; v < 4; v++) {
+            uint32_t in = v == 0 ? 0 : v == 1 ? UINT32_MAX : (uint32_t)any();
+            const uint32_t index = SUPER_CSRS[k].index, m[12] = {index == 0x20 ? in & ~0x40000u : in};
+            const uint32_t code[3] = {W(PUT, (int)index, 0), W(GET, 1, (int)index), W(TRAP, 0)};
+            tile_reset(&b.tile);
+            super_run(code, 3, m, 1000);
+            g_assert_cmpint(b.tile.stop.reason, ==, TILE_STOP_TRAP);
+            SAME(b.tile.s.m[1], m[0] & SUPER_CSRS[k].mask);
+            const bool exchange = index >= 0xa0;
+            g_assert_cmpuint(b.tile.stop.cycle, ==, (exchange ? 13 : 8) + 1);
+        }
+    build_free(&b);
+}
+
+/* ld64putcs, ld128putcs, $CCCSLOAD; $CR clears. */
+static void test_weights(void) {
+    build_init(&b, (struct tile_config){.standalone = true});
+    seed = 41;
+    data_make();
+    for (uint32_t k = 0; k < 64; k++) {
+        const uint32_t at = LOW + 16 * below(64), m[12] = {at, 4};
+        const uint32_t code[] = {W(PUT, 0x50, 0), W(LD64PUTCS, (int)k), W(LD128PUTCS, (int)(k ^ 1) & 62), W(GET, 2, 0x50), W(TRAP, 1)};
+        tile_reset(&b.tile);
+        super_run(code, 2, m, 9);
+        uint64_t want[4];
+        memcpy(want, shadow + (at - LOW), 32);
+        SAME(b.tile.weights[k], want[0]);
+        g_assert_cmphex(b.tile.weights_defined, ==, UINT64_C(1) << k);
+        tile_reset(&b.tile);
+        const uint32_t wide[] = {code[0], code[2], code[3], W(PUT, 2, 1), W(TRAP, 1)};
+        super_run(wide, 3, m, 10);
+        const uint32_t pair = (k ^ 1) & 62;
+        SAME(b.tile.weights[pair], want[0]);
+        SAME(b.tile.weights[pair + 1], want[1]);
+        SAME(b.tile.s.m[2], at + 16);
+        tile_reset(&b.tile);
+        super_run(wide, 5, m, 100);
+        g_assert_cmpint(b.tile.stop.reason, ==, TILE_STOP_TRAP);
+        SAME(b.tile.weights[pair + 1], 0);
+        g_assert_cmphex(b.tile.weights_defined, ==, UINT64_MAX);
+    }
+    build_free(&b);
+}
+
+/* run: the lowest free worker, base relative to the memory; runall: all six, absolute (isa 1.5). */
+static void test_launches(void) {
+    build_init(&b, (struct tile_config){.standalone = true});
+    enum { ENTRY = CODE + 0x200 };
+    put32(&b, ENTRY, W(EXITZ, 15));
+    const uint32_t m[12] = {ENTRY, 0x20000, 0x60000};
+    const uint32_t one[] = {W(RUN, 0, 1, 0x40), W(RUN, 0, 1, 0x80)};
+    super_run(one, 2, m, 2);
+    for (uint32_t w = 0; w < 6; w++) g_assert_cmpint(b.tile.w[w].active, ==, w < 2);
+    SAME(b.tile.w[0].m[13], 0x20000 + 0x4c000 + 0x40);
+    SAME(b.tile.w[1].m[13], 0x20000 + 0x4c000 + 0x80);
+    tile_reset(&b.tile);
+    const uint32_t all[] = {W(RUNALL, 0, 2, 0x40), W(SYNC, 2), W(TRAP, 0)};
+    super_run(all, 3, m, 1000);
+    for (uint32_t w = 0; w < 6; w++) SAME(b.tile.w[w].m[13], 0x60000 + w * 0x40);
+    /* lane w at or after 7: lanes 1..5, 0 at 7..12, in which they also exit; 14 cycles to join */
+    g_assert_cmpint(b.tile.stop.reason, ==, TILE_STOP_TRAP);
+    g_assert_cmpuint(b.tile.stop.cycle, ==, 12 + 14);
+    build_free(&b);
+}
+
+static void test_waits(void) {
+    build_init(&b, (struct tile_config){.standalone = true});
+    const uint32_t m[12] = {0};
+    const uint32_t delays[] = {1, 2, 17, 0x80000};
+    for (uint32_t k = 0; k < 4; k++) {
+        const uint32_t code[] = {W(DELAY, (int)delays[k]), W(TRAP, 0)};
+        tile_reset(&b.tile);
+        super_run(code, 2, m, 1 << 20);
+        g_assert_cmpuint(b.tile.stop.cycle, ==, delays[k]);
+    }
+    const uint32_t code[] = {W(SANS, 1), W(SYNC, 1), W(TRAP, 15)};
+    tile_reset(&b.tile);
+    super_run(code, 3, m, 100);
+    g_assert_cmpint(b.tile.stop.reason, ==, TILE_STOP_SYNC);
+    g_assert_true(b.tile.stop.zone == 1 && b.tile.stop.sans == 1 && b.tile.stop.cycle == 1);
+    tile_release_sync(&b.tile, 50);
+    tile_run(&b.tile, 100);
+    g_assert_true(b.tile.stop.reason == TILE_STOP_TRAP && b.tile.stop.zone == 15 && b.tile.stop.cycle == 50);
+    SAME(tile_context_status(&b.tile, 0) >> 4 & 15, 3); /* PBRK1 */
+    build_free(&b);
+}
+
+/* Without a fabric they are refused; a device gets to see them before they execute. */
+static void test_exchange_words(void) {
+    for (uint32_t device = 0; device < 2; device++) {
+        build_init(&b, (struct tile_config){.standalone = device == 0});
+        for (uint32_t op = 0; op < ISA_N_OPS; op++) {
+            if (isa_form((enum isa_op)op)->kind != ISA_KIND_EXCH) continue;
+            struct isa_insn i = {.op = (uint16_t)op, .n_words = isa_form((enum isa_op)op)->n_words, .imm2 = 1};
+            uint32_t words[2] = {0};
+            isa_encode(&i, words);
+            put32(&b, CODE, words[0]);
+            put32(&b, CODE + 4, words[1]);
+            tile_reset(&b.tile);
+            super_start(CODE);
+            tile_run(&b.tile, 10);
+            if (device) g_assert_cmpint(b.tile.stop.reason, ==, TILE_STOP_ROW);
+            else g_assert_cmpint(b.tile.fault.number, ==, TILE_FAULT_ROW_WITHOUT_FABRIC);
+            n_executed[op]++;
+        }
+        build_free(&b);
+    }
+}
+
+/* What a worker stops at: trap, and the one instruction whose meaning is not public. */
+static void test_stops(void) {
+    const struct { uint32_t word; enum isa_op op; enum tile_fault_number fault; uint32_t etype; } stops[] = {
+        {W(TRAP, 0), ISA_OP_TRAP, TILE_FAULT_TRAP, 2},
+        {W(TRAP, 1), ISA_OP_TRAP, TILE_FAULT_TRAP, 3},
+        {W(F32SISOV2SLIC, 0, 2, 4, 0), ISA_OP_F32SISOV2SLIC, TILE_FAULT_NOT_PUBLIC, 12}};
+    build_init(&b, (struct tile_config){0});
+    for (uint32_t k = 0; k < ARRAY_LEN(stops); k++) {
+        put32(&b, CODE, stops[k].word);
+        tile_reset(&b.tile);
+        b.tile.w[0].defined = UINT32_MAX;
+        g_assert_cmpint(run_worker(&b), ==, TILE_STOP_FAULT);
+        g_assert_cmpint(b.tile.fault.number, ==, stops[k].fault);
+        SAME(tile_context_status(&b.tile, 1) >> 4 & 15, stops[k].etype);
+        n_executed[stops[k].op]++;
+    }
+    build_free(&b);
+}
+
+/* Runs last: every form of the table was executed and compared. */
+static void test_coverage(void) {
+    uint32_t n = 0;
+    for (uint32_t op = 0; op < ISA_N_OPS; op++) {
+        const bool enough = n_executed[op] >= (is_worker_op((enum isa_op)op) ? 50 : 1);
+        if (!enough) g_test_message("%s: executed %u times", isa_form((enum isa_op)op)->id, n_executed[op]);
+        n += enough;
+    }
+    g_test_message("%u of %u forms", n, (uint32_t)ISA_N_OPS);
+    g_assert_cmpuint(n, ==, ISA_N_OPS);
+}
+
+int main(int argc, char **argv) {
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/tile/oracle/1-worker", test_worker);
+    g_test_add_func("/tile/oracle/2-supervisor", test_supervisor);
+    g_test_add_func("/tile/oracle/3-super-csrs", test_super_csrs);
+    g_test_add_func("/tile/oracle/4-weights", test_weights);
+    g_test_add_func("/tile/oracle/5-launches", test_launches);
+    g_test_add_func("/tile/oracle/6-waits", test_waits);
+    g_test_add_func("/tile/oracle/7-exchange", test_exchange_words);
+    g_test_add_func("/tile/oracle/8-stops", test_stops);
+    g_test_add_func("/tile/oracle/9-coverage", test_coverage);
+    return g_test_run();
+}
