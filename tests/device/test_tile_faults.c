@@ -75,8 +75,13 @@ static void test_operands(void) {
     begin(), I(SETZI_A, 0, 8), I(UPUT, ISA_CSR_FP_CLR, 0), I(F16V4HIHOV4AMP, 14, 14, 14, 0x0c);
     b.tile.weights_defined = UINT64_MAX;
     EXPECT_W(INSTR_OPERAND, CODE + 8, 0);
-    begin(), I(SETZI_M, 0, DATA), I(TAPACK, 2, 0, 0, 0), I(LD2X64PACE, 0, 0, 2, 15, 0);
-    EXPECT_W(INSTR_OPERAND, CODE + 8, 0);
+    /* Destinations of a dual load that meet, zero registers too. */
+    const uint32_t meet[] = {W(LD2X64PACE, 0, 0, 2, 15, 0), W(LD2X64PACE, 14, 14, 2, 15, 0),
+                             W(LD64A32PACE, 0, 1, 2, 15, 0), W(LD64B16PACE, 14, 15, 2, 15, 0)};
+    for (uint32_t k = 0; k < ARRAY_LEN(meet); k++) {
+        begin(), I(SETZI_M, 0, DATA), I(TAPACK, 2, 0, 0, 0), build_word(&b, meet[k]);
+        EXPECT_W(INSTR_OPERAND, CODE + 8, 0);
+    }
     begin(), I(F32INT, 0, 14, 7);
     EXPECT_W(INSTR_OPERAND, CODE, 0);
     begin(), I(F32V2GINA, 0, 14, 4);
@@ -105,10 +110,12 @@ static void test_operands(void) {
     config.standalone = false;
     begin(), I(F32SISOV2SLIC, 0, 14, 14, 0);
     EXPECT_W(NOT_PUBLIC, CODE, 0);
-    begin(), I(GET, 0, ISA_CSR_DBG_ECSR);
-    EXPECT_S(NOT_PUBLIC, CODE, 0);
-    begin(), I(SETZI_M, 0, 1), I(PUT, ISA_CSR_DBG_IBRK0_PC, 0);
+    begin(), I(SETZI_M, 0, 1), I(PUT, ISA_CSR_DBG_IBRK0_CTL, 0); /* arms a break */
     EXPECT_S(NOT_PUBLIC, CODE + 4, 0);
+    begin(), I(SETZI_M, 0, 0x20), I(PUT, ISA_CSR_DBG_ECSR, 0);
+    EXPECT_S(NOT_PUBLIC, CODE + 4, 0);
+    begin(), I(OR_M_T, 0, 15, 0x00100000), I(SHL_Z, 0, 0, 1), I(PUT, ISA_CSR_DBG_DBRK0_CTL, 0);
+    EXPECT_S(NOT_PUBLIC, CODE + 8, 0);
     config.standalone = true;
     begin(), I(SEND, 1, 0, 1);
     EXPECT_S(ROW_WITHOUT_FABRIC, CODE, 0);

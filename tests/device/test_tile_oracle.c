@@ -74,10 +74,11 @@ static void state_make(struct oracle *s) {
     for (uint32_t k = 0; k < 64 && tame; k++)
         s->cwei[k] = (any() & 0x3fff3fff3fff3fff) | (any() & 0x8000800080008000);
     if (!chance(2)) s->ctl = below(5) << 16 | (uint32_t)chance(3) << 19 | (uint32_t)chance(2) << 20;
+    if (chance(4)) s->ctl |= below(8); /* exceptions enabled */
     s->nfmt = below(4);
     s->scl = below(64);
     s->tas = some_word();
-    s->sts = below(8);
+    s->sts = s->ctl & 7 ? 0 : below(8);
     s->prng[0] = any();
     s->prng[1] = any();
     s->m[12] = 0x5c000 + 8 * below(100);
@@ -238,6 +239,7 @@ static void tile_from(const struct oracle *s) {
     t->worker_base[0] = s->m[12];
     for (uint32_t k = 0; k < 32; k++) w->acc_raw |= s->aacc[k] != bits_of(flushed(f32_of(s->aacc[k])));
     w->tas = s->tas;
+    w->tas_defined = true;
     w->dbg_data = s->dbg_data;
     tile_start_workers(t, s->pc, s->m[13], 1, 0);
     w->fp_sts = s->sts;
@@ -368,6 +370,15 @@ static bool try_slot(enum isa_op op, bool bundled) {
         bundle_step(&s, x.f->pipe == ISA_MAIN ? &x : &y, x.f->pipe == ISA_MAIN ? &y : &x);
     }
     tile_run(&b.tile, 6);
+    const uint32_t stops = s.sts & before.ctl & 7; /* the first of INV, DIV0, OFLO counts */
+    if (stops != 0) {
+        g_assert_cmpint(b.tile.fault.number, ==, stops & 1   ? TILE_FAULT_FP_INVALID
+                                                 : stops & 2 ? TILE_FAULT_FP_DIV0
+                                                             : TILE_FAULT_FP_OVERFLOW);
+        SAME(b.tile.fault.pc, s.pc);
+        SAME(tile_context_status(&b.tile, 1) >> 4 & 15, 5);
+        return true;
+    }
     compare(&s, what, starts(&x, "f16") || (bundled && starts(&y, "f16")));
     return true;
 }
@@ -473,14 +484,19 @@ static const struct { uint32_t index, mask; } SUPER_CSRS[] = {
     {0x20, 0x1f0007}, {0x21, 0x1fffff}, {0x22, 0x1fffff}, {0x23, 0x1fffff}, {0x24, 0x1fffff}, {0x25, 0x1fffff},
     {0x26, 0x1fffff}, {0x31, 3}, {0x33, 0x3f}, {0x50, 0x1fffff}, {0x70, UINT32_MAX}, {0x71, 1}, {0xa0, 0x7ff},
     {0xa1, 0x7ff}, {0xa2, 0x1ffffc}, {0xa3, 3}, {0xa4, 0x1ffffc}, {0xa5, 0x1fffff}, {0xa6, 0x1ffff},
-    {0xa7, 0x1ffffc}, {0xa8, 0x1fffff}, {0xa9, 0x1f}, {0xaa, 0x7ffff}, {0xab, 0x1f}};
+    /* debug: all bits that do not arm a break */
+    {0x73, 3}, {0x74, 0x0f}, {0x75, 0}, {0x80, 4}, {0x81, 0x7fffc}, {0x82, 0x7fffc}, {0x90, 0x7f},
+    {0x91, 0x1fffff}, {0x92, UINT32_MAX}, {0xa7, 0x1ffffc}, {0xa8, 0x1fffff}, {0xa9, 0x1f}, {0xaa, 0x7ffff}, {0xab, 0x1f}};
 
 static void test_super_csrs(void) {
-    build_init(&b, (struct tile_config){.standalone = true});
+    build_init(&b, (struct tile_config){0});
     for (uint32_t k = 0; k < ARRAY_LEN(SUPER_CSRS); k++)
         for (uint32_t v = 0; v < 4; v++) {
             uint32_t in = v == 0 ? 0 : v == 1 ? UINT32_MAX : (uint32_t)any();
-            const uint32_t index = SUPER_CSRS[k].index, m[12] = {index == 0x20 ? in & ~0x40000u : in};
+            const uint32_t index = SUPER_CSRS[k].index;
+            if (index == 0x20) in &= ~0x40000u; /* RND: modes that exist */
+            if (index == 0x74 || index == 0x80 || index == 0x90) in &= SUPER_CSRS[k].mask;
+            const uint32_t m[12] = {in};
             const uint32_t code[3] = {W(PUT, (int)index, 0), W(GET, 1, (int)index), W(TRAP, 0)};
             tile_reset(&b.tile);
             super_run(code, 3, m, 1000);
@@ -494,7 +510,7 @@ static void test_super_csrs(void) {
 
 /* ld64putcs, ld128putcs, $CCCSLOAD; $CR clears. */
 static void test_weights(void) {
-    build_init(&b, (struct tile_config){.standalone = true});
+    build_init(&b, (struct tile_config){0});
     seed = 41;
     data_make();
     for (uint32_t k = 0; k < 64; k++) {
@@ -524,7 +540,7 @@ static void test_weights(void) {
 
 /* run: the lowest free worker, base relative to the memory; runall: all six, absolute (isa 1.5). */
 static void test_launches(void) {
-    build_init(&b, (struct tile_config){.standalone = true});
+    build_init(&b, (struct tile_config){0});
     enum { ENTRY = CODE + 0x200 };
     put32(&b, ENTRY, W(EXITZ, 15));
     const uint32_t m[12] = {ENTRY, 0x20000, 0x60000};
@@ -551,8 +567,11 @@ static void test_waits(void) {
         const uint32_t code[] = {W(DELAY, (int)delays[k]), W(TRAP, 0)};
         tile_reset(&b.tile);
         super_run(code, 2, m, 1 << 20);
+        g_assert_cmpint(b.tile.fault.number, ==, TILE_FAULT_TRAP);
         g_assert_cmpuint(b.tile.stop.cycle, ==, delays[k]);
     }
+    build_free(&b);
+    build_init(&b, (struct tile_config){0});
     const uint32_t code[] = {W(SANS, 1), W(SYNC, 1), W(TRAP, 15)};
     tile_reset(&b.tile);
     super_run(code, 3, m, 100);
@@ -606,6 +625,31 @@ static void test_stops(void) {
     build_free(&b);
 }
 
+/* $WSR.ERPT of an exception inside a repeat body; what a second runall does to active workers. */
+static void test_status(void) {
+    build_init(&b, (struct tile_config){0});
+    I(SETZI_A, 0, 1);
+    I(UPUT, ISA_CSR_FP_CTL, 0);
+    I(OR_A_T, 1, 15, 0x7f800000);
+    I(RPT_Z, 3, 0);
+    B(MNOP, W(F32SUB, 2, 1, 1)); /* infinity - infinity */
+    g_assert_cmpint(run_worker(&b), ==, TILE_STOP_FAULT);
+    g_assert_cmpint(b.tile.fault.number, ==, TILE_FAULT_FP_INVALID);
+    SAME(tile_context_status(&b.tile, 1), 0x200 | 5 << 4);
+    b.at = CODE;
+    tile_reset(&b.tile);
+    I(SETZI_M, 0, CODE + 0x200);
+    I(RUNALL, 0, 15, 0);
+    I(RUNALL, 0, 15, 0);
+    put32(&b, CODE + 0x200, W(BRI, CODE + 0x200)); /* for ever */
+    tile_start(&b.tile, CODE, 0);
+    tile_run(&b.tile, 10000);
+    g_assert_cmpint(b.tile.fault.number, ==, TILE_FAULT_RUN_ACTIVE);
+    SAME(tile_ctxt_sts(&b.tile), 0x3fff);
+    SAME(tile_context_status(&b.tile, 0), 8 | 9 << 4); /* RAERR, INVALID_OP */
+    build_free(&b);
+}
+
 /* Runs last: every form of the table was executed and compared. */
 static void test_coverage(void) {
     uint32_t n = 0;
@@ -628,6 +672,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/oracle/6-waits", test_waits);
     g_test_add_func("/tile/oracle/7-exchange", test_exchange_words);
     g_test_add_func("/tile/oracle/8-stops", test_stops);
+    g_test_add_func("/tile/oracle/8-status", test_status);
     g_test_add_func("/tile/oracle/9-coverage", test_coverage);
     return g_test_run();
 }
