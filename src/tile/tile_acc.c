@@ -150,6 +150,7 @@ static void round_out(struct tile_exec *e, const float *v, uint32_t n) {
     tile_fp_flags(e, flags);
 }
 
+/* The sum starts from +0, so that two zero products give +0 (ASSUMED: isa B.3 leaves the sign open). */
 EXEC(F16V4MIX) {
     float *const even = e->w->acc.even;
     check_tas(e);
@@ -157,7 +158,7 @@ EXEC(F16V4MIX) {
     e->w->acc_defined |= 0xf;
     const double alpha = f16v(e->w->tas, 0), beta = f16v(e->w->tas, 1);
     for (uint32_t k = 0; k < 4; k++)
-        even[k] = tile_mac2(-0.0f, alpha * f16v(e->a[i->s0 + k / 2], k % 2),
+        even[k] = tile_mac2(0, alpha * f16v(e->a[i->s0 + k / 2], k % 2),
                             beta * f16v(e->a[i->s1 + k / 2], k % 2));
 }
 

@@ -65,7 +65,7 @@ static inline bool pipelined(struct oracle *s, const struct step *x) {
     const float out[4] = {acc(s, 0), acc(s, 2), acc(s, 4), acc(s, 6)};
     halves_from(s, x->v[0], out, 4);
     for (uint32_t i = 0; i < 4; i++) {
-        set_acc(s, 2 * i, exact_sum((__float128)(lo * p.v[i]), (__float128)(hi * q.v[i]), NEUTRAL));
+        set_acc(s, 2 * i, exact_sum((__float128)(lo * p.v[i]), (__float128)(hi * q.v[i]), 0));
     }
     return true;
 }
