@@ -1,25 +1,15 @@
 /* ipu-stack asm: assembles one file or standard input, to an object, to words, to a listing. */
 #include "cli/cli.h"
+#include "cli/cli_asm.h"
 #include "isa/isa_asm.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct options {
     char *output, *sdk_header, *base, **defines, **includes, **warnings;
     gboolean hex, listing, hardware, cpp, worker, supervisor, allow_operands;
 };
-
-/* The whole of standard input. */
-static char *read_stdin(size_t *ret_size) {
-    GString *s = g_string_new(NULL);
-    char buffer[65536];
-    for (size_t n; (n = fread(buffer, 1, sizeof(buffer), stdin)) > 0;)
-        g_string_append_len(s, buffer, (gssize)n);
-    *ret_size = s->len;
-    return g_string_free(s, FALSE);
-}
 
 static char **cpp_flags(const struct options *o) {
     GPtrArray *flags = g_ptr_array_new();
@@ -34,48 +24,34 @@ static char **cpp_flags(const struct options *o) {
 /* Text of the source; through the preprocessor for names in .S or when asked for. */
 static bool read_source(const char *path, const struct options *o, char **ret_text,
                         size_t *ret_size, GError **error) {
-    const bool is_stdin = strcmp(path, "-") == 0;
     if (o->cpp || o->defines != NULL || o->includes != NULL || g_str_has_suffix(path, ".S")) {
         char **flags = cpp_flags(o);
         const bool ok = isa_preprocess(path, (const char *const *)flags, ret_text, ret_size, error);
         g_strfreev(flags);
         return ok;
     }
-    if (is_stdin) {
-        *ret_text = read_stdin(ret_size);
-        return true;
-    }
-    return file_read(path, 64 * 1024 * 1024, (uint8_t **)ret_text, ret_size, error);
+    return cli_input(path, 64 * 1024 * 1024, ret_text, ret_size, error);
 }
 
-static void print_words(const struct isa_image *image) {
-    for (uint32_t i = 0; i < image->segments->len; i++) {
-        const struct isa_segment *s = &g_array_index(image->segments, struct isa_segment, i);
-        for (uint32_t at = 0; s->bytes != NULL && at + 4 <= s->size; at += 4)
-            printf("%02x%02x%02x%02x\n", s->bytes[at + 3], s->bytes[at + 2], s->bytes[at + 1],
-                   s->bytes[at]);
-    }
-}
-
-/* Words of the linked text: code from --base on, data behind it. */
-static void print_hex(struct isa_object *object, const struct options *o,
-                      struct isa_messages *messages) {
-    const uint32_t base = o->base != NULL ? (uint32_t)g_ascii_strtoull(o->base, NULL, 0) : 0;
-    const struct isa_place place = {".text", base};
-    const struct isa_layout layout = {.places = &place,
-                                      .n_places = 1,
-                                      .anywhere = true,
-                                      .text_base = base + 0x100000,
-                                      .data_base = 0};
+/* The linked contents as words, the first at `base`; the last one filled up with zeros. */
+static void print_hex(struct isa_object *object, uint32_t base, struct isa_messages *messages) {
+    const struct isa_layout layout = {.text_base = base, .base_zero = true, .anywhere = true};
     struct isa_image *image = isa_link(&object, 1, &layout, messages);
-    if (image != NULL) print_words(image);
+    if (image == NULL) return;
+    GByteArray *bytes = g_byte_array_new();
+    isa_image_flat(image, bytes);
+    while (bytes->len % 4 != 0) g_byte_array_append(bytes, (const uint8_t *)"", 1);
+    for (uint32_t at = 0; at < bytes->len; at += 4)
+        printf("%02x%02x%02x%02x\n", bytes->data[at + 3], bytes->data[at + 2],
+               bytes->data[at + 1], bytes->data[at]);
+    g_byte_array_free(bytes, true);
     isa_image_free(image);
 }
 
 static bool write_object(const struct isa_object *object, const char *path, GError **error) {
     GByteArray *bytes = g_byte_array_new();
     isa_object_write(object, bytes);
-    const bool ok = file_write_atomic(path, bytes->data, bytes->len, error);
+    const bool ok = cli_output(path, bytes->data, bytes->len, error);
     g_byte_array_free(bytes, true);
     return ok;
 }
@@ -91,13 +67,16 @@ static char *default_output(const char *path) {
 
 static int assemble(const char *path, const struct options *o, struct isa_asm_options *asm_options,
                     const char *text, size_t size) {
+    uint32_t base = 0;
+    GError *error = NULL;
+    if (!cli_address("--base", o->base, &base, &error)) return cli_fail("asm", error);
     struct isa_messages messages;
     isa_messages_init(&messages);
     GString *listing = g_string_new(NULL);
     if (o->listing) asm_options->listing = listing;
     const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
     struct isa_object *object = isa_asm_source(text, size, name, asm_options, &messages);
-    if (object != NULL && o->hex) print_hex(object, o, &messages);
+    if (object != NULL && o->hex) print_hex(object, base, &messages);
     fputs(listing->str, stdout);
     g_string_free(listing, true);
     int status = messages.n_errors == 0 ? CLI_OK : CLI_WRONG_INPUT;
@@ -107,7 +86,6 @@ static int assemble(const char *path, const struct options *o, struct isa_asm_op
     g_string_free(report, true);
     isa_messages_clear(&messages);
     char *output = o->output != NULL ? g_strdup(o->output) : default_output(path);
-    GError *error = NULL;
     const bool write =
         status == CLI_OK && output != NULL && (o->output != NULL || !(o->hex || o->listing));
     if (write && !write_object(object, output, &error)) status = cli_fail("asm", error);
@@ -116,10 +94,15 @@ static int assemble(const char *path, const struct options *o, struct isa_asm_op
     return status;
 }
 
-static bool has_warning(char **warnings, const char *name) {
-    for (; warnings != NULL && *warnings != NULL; warnings++)
-        if (strcmp(*warnings, name) == 0) return true;
-    return false;
+/* -W names: error=pad, or nothing else. */
+static bool check_warnings(char **warnings, bool *ret_pad, GError **error) {
+    for (; warnings != NULL && *warnings != NULL; warnings++) {
+        *ret_pad |= strcmp(*warnings, "error=pad") == 0;
+        if (strcmp(*warnings, "error=pad") == 0) continue;
+        diag_set(error, CLI_CHOICE, "--warn", *warnings, "error=pad");
+        return false;
+    }
+    return true;
 }
 
 /* -DNAME, -IDIR, -Werror=pad, -oFILE: values written behind the letter, as compilers take them. */
@@ -156,8 +139,7 @@ int cmd_asm(int argc, char **argv) {
          NULL},
         {"define", 'D', 0, G_OPTION_ARG_STRING_ARRAY, &o.defines, "For the preprocessor",
          "NAME[=VALUE]"},
-        {"include", 'I', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.includes, "For the preprocessor",
-         "DIR"},
+        {"include", 'I', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.includes, "For #include, .include and .incbin", "DIR"},
         {"worker", 0, 0, G_OPTION_ARG_NONE, &o.worker, "As .worker at the start", NULL},
         {"supervisor", 0, 0, G_OPTION_ARG_NONE, &o.supervisor, "As .supervisor at the start", NULL},
         {"allow-invalid-operands", 0, 0, G_OPTION_ARG_NONE, &o.allow_operands, "Accept $a8 to $a13",
@@ -179,14 +161,15 @@ int cmd_asm(int argc, char **argv) {
     struct isa_asm_options asm_options = {.mode = o.worker       ? ISA_MODE_W
                                                   : o.supervisor ? ISA_MODE_S
                                                                  : 0,
-                                          .pad_is_error = has_warning(o.warnings, "error=pad"),
+                                          .include_dirs = (const char *const *)o.includes,
                                           .allow_invalid_operands = o.allow_operands,
                                           .target_hardware = o.hardware || o.sdk_header != NULL};
     GError *error = NULL;
     char *text = NULL, *header = NULL;
     size_t size = 0, header_size = 0;
     int status;
-    if ((o.sdk_header != NULL &&
+    if (!check_warnings(o.warnings, &asm_options.pad_is_error, &error) ||
+        (o.sdk_header != NULL &&
          !file_read(o.sdk_header, 64 * 1024 * 1024, (uint8_t **)&header, &header_size, &error)) ||
         !read_source(path, &o, &text, &size, &error)) {
         status = cli_fail("asm", error);

@@ -1,5 +1,6 @@
 /* ipu-stack disasm: words, raw files, objects and images as instructions. */
 #include "cli/cli.h"
+#include "cli/cli_asm.h"
 #include "isa/isa_asm.h"
 
 #include <stdio.h>
@@ -11,21 +12,11 @@ struct options {
     gboolean hex, worker, supervisor, flags;
 };
 
-static bool read_input(const char *path, char **ret_text, size_t *ret_size, GError **error) {
-    if (strcmp(path, "-") != 0)
-        return file_read(path, 256 * 1024 * 1024, (uint8_t **)ret_text, ret_size, error);
-    GString *s = g_string_new(NULL);
-    char buffer[65536];
-    for (size_t n; (n = fread(buffer, 1, sizeof(buffer), stdin)) > 0;)
-        g_string_append_len(s, buffer, (gssize)n);
-    *ret_size = s->len;
-    *ret_text = g_string_free(s, FALSE);
-    return true;
-}
-
 /* Words separated by blanks or lines; an 0x in front and comments behind # are allowed. */
-static bool parse_words(const char *name, char *text, GArray *words, GError **error) {
+static bool parse_words(const char *name, char *text, size_t size, GArray *words,
+                        GError **error) {
     uint32_t number = 1;
+    for (char *p = text; (p = memchr(p, 0, size - (size_t)(p - text))) != NULL;) *p = 1;
     for (char *line = text; line != NULL; number++) {
         char *end = strchr(line, '\n');
         if (end != NULL) *end = 0;
@@ -36,7 +27,9 @@ static bool parse_words(const char *name, char *text, GArray *words, GError **er
             const char *digits = w[0] == '0' && (w[1] == 'x' || w[1] == 'X') ? w + 2 : w;
             const size_t n = strlen(digits);
             if (n != 8 || strspn(digits, "0123456789abcdefABCDEF") != n) {
-                diag_set(error, ISA_HEX_LINE, name, number, w);
+                char *shown = g_strescape(w, NULL);
+                diag_set(error, ISA_HEX_LINE, name, number, shown);
+                g_free(shown);
                 return false;
             }
             const uint32_t v = (uint32_t)strtoul(digits, NULL, 16);
@@ -71,11 +64,11 @@ static uint32_t print_words(const uint32_t *words, size_t n, const struct isa_pr
 
 static int disassemble_hex(const char *path, char *text, size_t size,
                            const struct isa_print *print) {
-    char *copy = g_strndup(text, size);
+    char *copy = g_memdup2(text, size + 1);
     GArray *words = g_array_new(false, false, sizeof(uint32_t));
     GError *error = NULL;
     int status = CLI_OK;
-    if (!parse_words(strcmp(path, "-") == 0 ? "<stdin>" : path, copy, words, &error)) {
+    if (!parse_words(strcmp(path, "-") == 0 ? "<stdin>" : path, copy, size, words, &error)) {
         status = cli_fail("disasm", error);
     } else {
         const uint32_t refused =
@@ -105,10 +98,7 @@ static int disassemble_file(const char *path, const char *text, size_t size, uin
         isa_object_free(o);
         isa_image_free(image);
     } else {
-        uint32_t *words = g_new(uint32_t, size / 4 + 1);
-        memcpy(words, text, size / 4 * 4);
-        isa_dump_words(out, words, size / 4, base, print);
-        g_free(words);
+        isa_dump_bytes(out, (const uint8_t *)text, size, base, print);
     }
     fputs(out->str, stdout);
     g_string_free(out, true);
@@ -143,11 +133,12 @@ int cmd_disasm(int argc, char **argv) {
     size_t size = 0;
     GError *error = NULL;
     int status;
-    if (!read_input(path, &text, &size, &error)) status = cli_fail("disasm", error);
+    uint32_t base = 0;
+    if (!cli_address("--base", o.base, &base, &error) ||
+        !cli_input(path, 256 * 1024 * 1024, &text, &size, &error))
+        status = cli_fail("disasm", error);
     else if (o.hex) status = disassemble_hex(path, text, size, &print);
-    else
-        status = disassemble_file(path, text, size,
-                                  o.base != NULL ? (uint32_t)strtoul(o.base, NULL, 0) : 0, &print);
+    else status = disassemble_file(path, text, size, base, &print);
     g_free(text);
     g_free(o.base);
     return status;

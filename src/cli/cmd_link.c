@@ -1,5 +1,6 @@
 /* ipu-stack link: objects to an image at addresses. */
 #include "cli/cli.h"
+#include "cli/cli_asm.h"
 #include "isa/isa_asm.h"
 
 #include <stdio.h>
@@ -24,34 +25,23 @@ static bool read_objects(char **paths, GPtrArray *objects, GError **error) {
     return true;
 }
 
-/* NAME=NUMBER arguments; names are cut at the sign. False after a line to stderr. */
-static bool split(char **texts, GArray *out) {
+/* NAME=NUMBER arguments; names are cut at the sign. */
+static bool split(const char *option, char **texts, GArray *out, GError **error) {
     for (; texts != NULL && *texts != NULL; texts++) {
-        char *sign = strchr(*texts, '='), *end = NULL;
-        const unsigned long v = sign != NULL ? strtoul(sign + 1, &end, 0) : 0;
-        if (sign == NULL || end == sign + 1 || *end != 0) {
-            fprintf(stderr, "ipu-stack link: '%s': expected NAME=NUMBER\n", *texts);
+        char *sign = strchr(*texts, '=');
+        uint32_t v = 0;
+        if (sign == NULL) {
+            char *text = g_strdup_printf("%s: '%s': expected NAME=NUMBER", option, *texts);
+            diag_set(error, CLI_ARGUMENTS, text);
+            g_free(text);
             return false;
         }
+        if (!cli_address(option, sign + 1, &v, error)) return false;
         *sign = 0;
-        const struct isa_define d = {*texts, (uint32_t)v};
+        const struct isa_define d = {*texts, v};
         g_array_append_val(out, d);
     }
     return true;
-}
-
-/* Contents from the first to the last address, gaps as zeros. */
-static void put_flat(const struct isa_image *image, GByteArray *out) {
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < image->segments->len; i++) {
-        const struct isa_segment *s = &g_array_index(image->segments, struct isa_segment, i);
-        if (i == 0) first = s->address;
-        const uint32_t end = s->address - first + s->size, from = out->len;
-        if (s->bytes == NULL) continue;
-        g_byte_array_set_size(out, end);
-        memset(out->data + from, 0, end - from);
-        memcpy(out->data + (s->address - first), s->bytes, s->size);
-    }
 }
 
 static int link_objects(const GPtrArray *objects, const struct options *o,
@@ -67,10 +57,10 @@ static int link_objects(const GPtrArray *objects, const struct options *o,
     int status = image != NULL ? CLI_OK : CLI_WRONG_INPUT;
     if (image != NULL) {
         GByteArray *bytes = g_byte_array_new();
-        if (o->flat) put_flat(image, bytes);
+        if (o->flat) isa_image_flat(image, bytes);
         else isa_image_write(image, bytes);
         GError *error = NULL;
-        if (!file_write_atomic(o->output, bytes->data, bytes->len, &error))
+        if (!cli_output(o->output, bytes->data, bytes->len, &error))
             status = cli_fail("link", error);
         g_byte_array_free(bytes, true);
         g_string_truncate(text, 0);
@@ -82,10 +72,6 @@ static int link_objects(const GPtrArray *objects, const struct options *o,
     return status;
 }
 
-static uint32_t number(const char *text) {
-    return text != NULL ? (uint32_t)strtoul(text, NULL, 0) : 0;
-}
-
 static int run(struct options *o, char **paths) {
     GArray *defines = g_array_new(false, false, sizeof(struct isa_define));
     GArray *places = g_array_new(false, false, sizeof(struct isa_define));
@@ -93,10 +79,18 @@ static int run(struct options *o, char **paths) {
     int status = CLI_WRONG_INPUT;
     GError *error = NULL;
     G_STATIC_ASSERT(sizeof(struct isa_define) == sizeof(struct isa_place));
-    if (split(o->symbols, defines) && split(o->places, places)) {
+    uint32_t base = 0, data_base = 0;
+    if (!split("--symbol", o->symbols, defines, &error) ||
+        !split("--section", o->places, places, &error) ||
+        !cli_address("--base", o->base, &base, &error) ||
+        !cli_address("--data", o->data_base, &data_base, &error) ||
+        !read_objects(paths, objects, &error)) {
+        status = cli_fail("link", error);
+    } else {
         const struct isa_layout layout = {
-            .text_base = number(o->base),
-            .data_base = number(o->data_base),
+            .text_base = base,
+            .base_zero = o->base != NULL,
+            .data_base = data_base,
             .entry = o->entry,
             .defines = (const struct isa_define *)(const void *)defines->data,
             .n_defines = defines->len,
@@ -104,8 +98,7 @@ static int run(struct options *o, char **paths) {
             .n_places = places->len,
             .roots = (const char *const *)o->roots,
             .n_roots = o->roots != NULL ? g_strv_length(o->roots) : 0};
-        if (!read_objects(paths, objects, &error)) status = cli_fail("link", error);
-        else status = link_objects(objects, o, &layout);
+        status = link_objects(objects, o, &layout);
     }
     g_ptr_array_free(objects, true);
     g_array_free(defines, true);

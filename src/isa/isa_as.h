@@ -1,11 +1,13 @@
 /* Inside the assembler: state of one run, shared by its files.
  *
- *   isa_as_input.c   lines and statements, macros, repetition, conditions
+ *   isa_as_input.c   lines and statements, included files, conditions
+ *   isa_as_macro.c   macros, repetition
  *   isa_as_expr.c    numbers, symbols, expressions
  *   isa_as_parse.c   statements, labels, operands, bundles
  *   isa_as_alias.c   aliases and pseudo-instructions, written as real ones
  *   isa_as_match.c   choice of the form, words, relocations
- *   isa_as_dir.c     directives
+ *   isa_as_dir.c     directives: sections, symbols, modes, included files
+ *   isa_as_data.c    directives: data, space, alignment
  *   isa_as_emit.c    items of sections: padding, checks of bundles and repeat bodies, second pass
  *   isa_asm.c        the run, messages
  *
@@ -33,7 +35,7 @@ struct as_loc {
     uint32_t column, width; /* column from 0 */
 };
 struct as_frame {
-    const char *what;
+    const char *what; /* NULL: an included file */
     struct as_loc at;
     uint32_t depth;
 };
@@ -65,11 +67,35 @@ const char *as_ident(struct as *as, struct as_cursor *c);
 const char *as_found(struct as *as, const struct as_cursor *c);
 const char *as_text(struct as *as, const char *begin, const char *end);
 
-/* Pushes text as input; `line` and `file` number it. */
-void as_push_text(struct as *as, const char *text, size_t length, uint32_t file);
+/* An error if the statement goes on. */
+void as_rest_of_line(struct as *as, struct as_cursor *c);
+bool as_ident_start(char ch);
+bool as_ident_char(char ch);
+const char *as_ident_end(const struct as_cursor *c);
+/* Behind the string or character in quotes at p, or p itself. */
+const char *as_skip_quoted(const char *p, const char *end);
+/* Without blanks at the ends, and without the quotes if it is one string. */
+const char *as_trimmed(struct as *as, const char *b, const char *e);
+
+struct as_input {
+    struct as_input *parent;
+    struct as_stmt *stmts;
+    uint32_t n, next;
+    uint32_t cond_depth;
+    bool is_macro;
+};
+enum { AS_MAX_TEXT = 64 * 1024 * 1024 }; /* of all expansions and included files */
+/* Pushes text as input, its lines numbered from 1; `frame` if it is included. */
+void as_push_text(struct as *as, const char *text, size_t length, uint32_t file,
+                  const struct as_frame *frame);
+void as_push_input(struct as *as, GArray *stmts, bool is_macro);
+void as_cut_statements(const struct as_line *line, GArray *out);
+/* NULL after a message: too deep. */
+const struct as_frame *as_frame_new(struct as *as, const char *what, struct as_loc at);
 /* Next statement, from macros first; false at the end. */
 bool as_next(struct as *as, struct as_stmt *ret);
 bool as_skipping(const struct as *as); /* inside a condition that does not hold */
+bool as_condition_directive(struct as *as, const char *name, struct as_cursor *c);
 /* Directives of input: conditions, macros, repetition. False if `name` is none of them. */
 bool as_input_directive(struct as *as, const char *name, struct as_cursor *c);
 /* Expands the macro `name` if there is one. */
@@ -94,10 +120,10 @@ enum as_expr_kind { AS_NUMBER, AS_SYMBOL, AS_UNARY, AS_BINARY };
 struct as_expr {
     enum as_expr_kind kind;
     uint8_t op;
-    bool literal_float;
+    char literal; /* 'h', 'f': the number is the pattern of a half or single literal */
     int64_t number;
     struct as_symbol *symbol;
-    struct as_expr *a, *b;
+    struct as_expr *a, *b; /* of a symbol set by .set: `a` is what it stood for here, if set */
     struct as_loc loc;
 };
 /* absolute: symbol NULL. Else address of `symbol` plus value. */
@@ -120,8 +146,10 @@ bool as_eval(struct as *as, const struct as_expr *e, bool report, struct as_valu
 bool as_absolute(struct as *as, struct as_cursor *c, int64_t *ret);
 /* Constants that need no definition: flags, CSR fields, machine constants. */
 bool as_builtin(struct as *as, const char *name, int64_t *ret);
-/* Number at the cursor: integers, 'c', 1.5h, infh. */
-bool as_number(struct as *as, struct as_cursor *c, int64_t *ret, bool *ret_float);
+/* "; did you mean 'x'?" or "", from the symbols that have a value. */
+const char *as_suggest_symbol(struct as *as, const char *name);
+/* Number at the cursor: integers, 'c', 1.5h, infh; *ret_literal as in struct as_expr. */
+bool as_number(struct as *as, struct as_cursor *c, int64_t *ret, char *ret_literal);
 uint16_t as_half_bits(double v);
 
 /* --- Instructions. --- */
@@ -189,20 +217,36 @@ struct as_section *as_section_get(struct as *as, const char *name, uint32_t flag
 void as_emit_insns(struct as *as, struct as_insn *a, struct as_insn *b, struct as_loc loc);
 void as_emit_bytes(struct as *as, const void *bytes, uint32_t n, struct as_loc loc);
 void as_emit_value(struct as *as, struct as_expr *e, uint32_t size, struct as_loc loc);
-void as_emit_align(struct as *as, uint32_t align, int64_t fill, struct as_loc loc);
+/* Nothing if the gap is larger than max_skip (0: no limit). Code is padded with nops if fill < 0. */
+void as_emit_align(struct as *as, uint32_t align, int64_t fill, int64_t max_skip,
+                   struct as_loc loc);
+/* Fills up to the place `to`: a number, or a label of this section. */
+void as_emit_org(struct as *as, struct as_expr *to, uint8_t fill, struct as_loc loc);
 void as_emit_space(struct as *as, uint32_t n, uint8_t fill, struct as_loc loc);
 void as_bind_labels(struct as *as);
 void as_second_pass(struct as *as);
 void as_listing(struct as *as, GString *out);
 
+typedef void as_handler(struct as *as, struct as_cursor *c, int argument);
+struct as_directive_row {
+    const char *name; /* NULL: the end */
+    as_handler *run;
+    int argument;
+};
+extern const struct as_directive_row as_directives[], as_data_directives[];
 bool as_directive(struct as *as, const char *name, struct as_cursor *c);
+const char *as_suggest_directive(struct as *as, const char *name);
+struct as_loc as_whole(const struct as_cursor *c); /* the statement */
+/* Strings in quotes with their escapes; NULL after a message. */
+GString *as_string(struct as *as, struct as_cursor *c);
+/* `, number`, which may be missing; false after a message. */
+bool as_optional_number(struct as *as, struct as_cursor *c, int64_t *ret);
 void as_statement(struct as *as, const struct as_stmt *stmt);
 
 /* --- The run. --- */
 
-struct as_input;
 struct as_cond {
-    bool holds, taken, outer;
+    bool holds, taken, outer, in_else;
     struct as_loc loc;
 };
 struct as {
@@ -217,7 +261,8 @@ struct as {
     GHashTable *sdk;     /* flag name -> number + 1, of the SDK header */
     GPtrArray *sections; /* struct as_section */
     struct as_section *section, *previous;
-    GPtrArray *section_stack;
+    GHashTable *section_names; /* name -> struct as_section */
+    GArray *section_stack;
     GPtrArray *pending; /* labels waiting for their item */
     GHashTable *local_back, *local_forward;
     struct as_input *input;

@@ -7,14 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SECTION_BYTES = 16 * 1024 * 1024, MAX_ALIGN = 65536 };
+/* ELF32 numbers sections in 16 bits, and each may have one of relocations beside it. */
+enum { MAX_SECTION_BYTES = 16 * 1024 * 1024, MAX_ALIGN = 65536, MAX_SECTIONS = 30000 };
 
 struct as_section *as_section_get(struct as *as, const char *name, uint32_t flags) {
-    for (uint32_t i = 0; i < as->sections->len; i++) {
-        struct as_section *s = g_ptr_array_index(as->sections, i);
-        if (strcmp(s->out->name, name) == 0) return s;
+    struct as_section *s = g_hash_table_lookup(as->section_names, name);
+    if (s != NULL) return s;
+    if (as->sections->len == MAX_SECTIONS) {
+        as_error(as, (struct as_loc){0}, ISA_TOO_MUCH, "sections");
+        as->stop = true;
     }
-    struct as_section *s = arena_new_array(as->arena, struct as_section, 1);
+    if (as->sections->len >= MAX_SECTIONS) return as->section;
+    s = arena_new_array(as->arena, struct as_section, 1);
     s->out = g_new0(struct isa_section, 1);
     s->out->name = g_strdup(name);
     s->out->flags = flags;
@@ -25,6 +29,7 @@ struct as_section *as_section_get(struct as *as, const char *name, uint32_t flag
     s->items = g_array_new(false, false, sizeof(struct as_item));
     s->fixups = g_array_new(false, false, sizeof(struct as_fixup));
     s->index = as->sections->len;
+    g_hash_table_insert(as->section_names, s->out->name, s);
     g_ptr_array_add(as->sections, s);
     g_ptr_array_add(as->object->sections, s->out);
     return s;
@@ -110,6 +115,7 @@ void as_emit_insns(struct as *as, struct as_insn *a, struct as_insn *b, struct a
 }
 
 static void data_item(struct as *as, uint32_t offset, struct as_loc loc) {
+    if (as->section->out->size == offset) return;
     const struct as_item item = {.kind = AS_ITEM_DATA,
                                  .offset = offset,
                                  .loc = loc,
@@ -147,13 +153,16 @@ void as_emit_space(struct as *as, uint32_t n, uint8_t fill, struct as_loc loc) {
 }
 
 /* Code is padded with nops, data with `fill`. Labels in front name the place before the padding. */
-void as_emit_align(struct as *as, uint32_t align, int64_t fill, struct as_loc loc) {
+void as_emit_align(struct as *as, uint32_t align, int64_t fill, int64_t max_skip,
+                   struct as_loc loc) {
     as_bind_labels(as);
     if (align == 0 || (align & (align - 1)) != 0 || align > MAX_ALIGN) {
         as_error(as, loc, ISA_ALIGN, align);
         return;
     }
     raise_align(as, align);
+    const uint64_t at = as->section->out->size;
+    if (max_skip > 0 && align_up_u64(at, align) - at > (uint64_t)max_skip) return;
     const bool code = (as->section->out->flags & ISA_SECTION_EXEC) != 0 && fill < 0;
     uint32_t gap = (uint32_t)(align_up_u64(as->section->out->size, align) - as->section->out->size);
     for (; code && gap >= 4 && gap % 4 == 0 && !as->stop; gap -= 4) {
@@ -162,6 +171,18 @@ void as_emit_align(struct as *as, uint32_t align, int64_t fill, struct as_loc lo
             put_word(as->section->out, as->section->out->size - 4, ISA_WORD_SETZI_M | 14u << 20);
     }
     if (gap != 0 && !as->stop) as_emit_space(as, gap, fill < 0 ? 0 : (uint8_t)fill, loc);
+}
+
+void as_emit_org(struct as *as, struct as_expr *to, uint8_t fill, struct as_loc loc) {
+    as_bind_labels(as);
+    struct as_value v;
+    if (!as_eval(as, to, true, &v)) return;
+    const uint32_t at = as->section->out->size;
+    if (v.symbol != NULL && v.symbol->section == as->section)
+        v = (struct as_value){v.value + v.symbol->offset, NULL};
+    if (v.symbol != NULL || v.value < at || v.value > INT32_MAX)
+        as_error(as, loc, ISA_ORG, at);
+    else as_emit_space(as, (uint32_t)(v.value - at), fill, loc);
 }
 
 /* --- Second pass. --- */

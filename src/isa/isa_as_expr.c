@@ -2,8 +2,8 @@
  * comparisons, &&, ||, each group from the left; comparisons give -1 for true as there.
  *
  * A value is a number, or a symbol plus a number. Differences of labels of one section are numbers
- * as soon as both have their places. A symbol set by .set or = is replaced by its number where it
- * is used, if it has one by then; else it is looked up again when the expression is evaluated. */
+ * as soon as both have their places. A symbol set by .set or = stands for what it was set to last
+ * before its use; used ahead of that, for its value at the end. */
 #include "isa/isa_as.h"
 
 #include "target/target.h"
@@ -124,6 +124,30 @@ bool as_builtin(struct as *as, const char *name, int64_t *ret) {
     return false;
 }
 
+const char *as_suggest_symbol(struct as *as, const char *name) {
+    GPtrArray *names = g_ptr_array_new();
+    static const char *const flags[] = {
+#define ISA_FLAG(flag, ...) #flag,
+#include "isa/isa_flag.def"
+#undef ISA_FLAG
+    };
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++) g_ptr_array_add(names, (char *)(uintptr_t)flags[i]);
+    for (size_t i = 0; i < ARRAY_LEN(constants); i++) {
+        const bool field = strchr(constants[i].name, '_') != NULL &&
+                           strstr(constants[i].name, "__") != NULL;
+        const char *const prefix = !field || strncmp(name, "CSR_", 4) != 0 ? "" : "CSR_W_";
+        g_ptr_array_add(names, (char *)(uintptr_t)arena_printf(as->arena, "%s%s", prefix, constants[i].name));
+    }
+    for (uint32_t i = 0; i < as->symbol_order->len; i++) {
+        const struct as_symbol *s = g_ptr_array_index(as->symbol_order, i);
+        if (s->name != NULL && s->kind != AS_SYM_UNDEFINED)
+            g_ptr_array_add(names, (char *)(uintptr_t)s->name);
+    }
+    const char *text = as_suggest(as, name, (const char *const *)names->pdata, names->len);
+    g_ptr_array_free(names, true);
+    return text;
+}
+
 /* --- Numbers. --- */
 
 /* Nearest even, subnormals, infinity above the range. */
@@ -149,7 +173,7 @@ static uint32_t float_bits(double v) {
 }
 
 /* 1.5h gives the bits of an F16, 1.5 and 1.5f those of an F32. */
-static bool float_number(struct as_cursor *c, int64_t *ret) {
+static bool float_number(struct as *as, struct as_cursor *c, int64_t *ret, char *ret_literal) {
     char buffer[64];
     const size_t left = (size_t)(c->stmt->end - c->p);
     const size_t n = left < sizeof(buffer) - 1 ? left : sizeof(buffer) - 1;
@@ -160,7 +184,7 @@ static bool float_number(struct as_cursor *c, int64_t *ret) {
         size_t k = digits + 1 + (buffer[digits + 1] == '-' || buffer[digits + 1] == '+');
         if (isdigit((unsigned char)buffer[k])) digits = k + strspn(buffer + k, "0123456789");
     }
-    const bool marked = strpbrk(buffer, ".e") != NULL && strcspn(buffer, ".eE") < digits;
+    const bool marked = strcspn(buffer, ".eE") < digits;
     const bool half = buffer[digits] == 'h' || buffer[digits] == 'H';
     const bool single = buffer[digits] == 'f' || buffer[digits] == 'F';
     const char after = buffer[digits + (half || single)];
@@ -169,12 +193,16 @@ static bool float_number(struct as_cursor *c, int64_t *ret) {
         return false;
     buffer[digits] = 0;
     const double v = g_ascii_strtod(buffer, NULL);
-    *ret = half ? as_half_bits(v) : float_bits(v);
+    const char *begin = c->p;
     c->p += digits + (half || single);
+    *ret = half ? as_half_bits(v) : float_bits(v);
+    *ret_literal = half ? 'h' : 'f';
+    if (half ? *ret == 0x7c00 : *ret == 0x7f800000)
+        as_error(as, as_span(c, begin), ISA_REAL_RANGE, v, half ? 16 : 32);
     return true;
 }
 
-static bool named_float(struct as_cursor *c, int64_t *ret) {
+static bool named_float(struct as_cursor *c, int64_t *ret, char *ret_literal) {
     static const struct {
         const char *text;
         uint32_t bits;
@@ -186,17 +214,19 @@ static bool named_float(struct as_cursor *c, int64_t *ret) {
         if (isalnum((unsigned char)after) || after == '_' || after == ':') continue;
         c->p += n;
         *ret = names[i].bits;
+        *ret_literal = names[i].text[3];
         return true;
     }
     return false;
 }
 
+/* 'c', or 'c without the closing quote as GNU as has it; escapes as in strings. */
 static bool char_number(struct as_cursor *c, int64_t *ret) {
     if (as_peek(c) != '\'' || as_peek2(c) == 0) return false;
     c->p++;
     char ch = *c->p++;
     if (ch == '\\' && c->p < c->stmt->end) {
-        static const char from[] = "ntr0\\'\"", to[] = "\n\t\r\0\\'\"";
+        static const char from[] = "ntrbfv0\\'\"", to[] = "\n\t\r\b\f\v\0\\'\"";
         const char *at = strchr(from, *c->p++);
         ch = at != NULL && *at != 0 ? to[at - from] : c->p[-1];
     }
@@ -217,15 +247,14 @@ static bool digits(struct as_cursor *c, unsigned base, int64_t *ret) {
     return n > 0;
 }
 
-bool as_number(struct as *as, struct as_cursor *c, int64_t *ret, bool *ret_float) {
+bool as_number(struct as *as, struct as_cursor *c, int64_t *ret, char *ret_literal) {
     as_skip(c);
     const char *begin = c->p;
-    *ret_float = true;
-    if (named_float(c, ret)) return true;
+    *ret_literal = 0;
+    if (named_float(c, ret, ret_literal)) return true;
     if (!isdigit((unsigned char)as_peek(c)) && as_peek(c) != '.' && as_peek(c) != '\'')
         return false;
-    if (float_number(c, ret)) return true;
-    *ret_float = false;
+    if (float_number(as, c, ret, ret_literal)) return true;
     if (char_number(c, ret)) return true;
     if (!isdigit((unsigned char)as_peek(c))) return false;
     const char second = as_peek2(c);
@@ -288,6 +317,7 @@ static struct as_expr *symbol_expr(struct as *as, const char *name, struct as_lo
         return as_expr_number(as, v.value, loc);
     struct as_expr *e = node(as, AS_SYMBOL, loc);
     e->symbol = s;
+    e->a = s->kind == AS_SYM_EQU ? s->value : NULL;
     return e;
 }
 
@@ -370,78 +400,17 @@ static struct as_expr *primary(struct as *as, struct as_cursor *c, uint32_t dept
     struct as_expr *local = local_label_expr(as, c);
     if (local != NULL) return local;
     int64_t v;
-    bool is_float;
+    char literal;
     const char *begin = c->p;
-    if (as_number(as, c, &v, &is_float)) {
+    if (as_number(as, c, &v, &literal)) {
         struct as_expr *e = as_expr_number(as, v, as_span(c, begin));
-        e->literal_float = is_float;
+        e->literal = literal;
         return e;
     }
     const char *name = as_ident(as, c);
     if (name != NULL) return symbol_expr(as, name, loc);
     as_error(as, loc, ISA_EXPECTED, "a number, a symbol or '('", as_found(as, c));
     return NULL;
-}
-
-static struct as_expr *parse_level(struct as *as, struct as_cursor *c, uint32_t min,
-                                   uint32_t depth) {
-    struct as_expr *left = primary(as, c, depth);
-    while (left != NULL) {
-        const int op = operator_at(c);
-        if (op < 0 || operators[op].precedence < min) return left;
-        c->p += strlen(operators[op].text);
-        struct as_expr *right = parse_level(as, c, operators[op].precedence + 1u, depth + 1);
-        if (right == NULL) return NULL;
-        struct as_expr *e = node(as, AS_BINARY, left->loc);
-        e->op = operators[op].op;
-        e->a = left;
-        e->b = right;
-        left = e;
-    }
-    return left;
-}
-
-struct as_expr *as_expr_parse(struct as *as, struct as_cursor *c) {
-    return parse_level(as, c, 1, 0);
-}
-
-/* --- Evaluation. --- */
-
-static bool eval_symbol(struct as *as, const struct as_expr *e, bool report, struct as_value *ret) {
-    struct as_symbol *s = e->symbol;
-    if (s->kind == AS_SYM_EQU) {
-        if (s->in_eval) {
-            if (report) as_error(as, e->loc, ISA_CIRCULAR, s->name);
-            return false;
-        }
-        s->in_eval = true;
-        const bool ok = as_eval(as, s->value, report, ret);
-        s->in_eval = false;
-        return ok;
-    }
-    int64_t v;
-    if (s->kind == AS_SYM_UNDEFINED && s->name != NULL && as_builtin(as, s->name, &v)) {
-        *ret = (struct as_value){v, NULL};
-        return true;
-    }
-    *ret = (struct as_value){0, s};
-    return true;
-}
-
-/* The difference of two symbols is a number if both are labels of one section with their places. */
-static bool eval_difference(struct as *as, const struct as_expr *e, bool report, struct as_value a,
-                            struct as_value b, struct as_value *ret) {
-    const struct as_symbol *x = a.symbol, *y = b.symbol;
-    if (x == y) {
-        *ret = (struct as_value){a.value - b.value, NULL};
-        return true;
-    }
-    if (x->section != NULL && x->section == y->section) {
-        *ret = (struct as_value){(int64_t)x->offset - y->offset + a.value - b.value, NULL};
-        return true;
-    }
-    if (report) as_error(as, e->loc, ISA_DIFFERENCE);
-    return false;
 }
 
 static bool number_operator(struct as *as, const struct as_expr *e, bool report, int64_t a,
@@ -512,6 +481,93 @@ static bool number_operator(struct as *as, const struct as_expr *e, bool report,
     }
 }
 
+/* An operation of two plain numbers is done at once, so that long sums are not deep. */
+static struct as_expr *binary(struct as *as, uint8_t op, struct as_expr *a, struct as_expr *b) {
+    struct as_expr *e = node(as, AS_BINARY, a->loc);
+    e->op = op;
+    e->a = a;
+    e->b = b;
+    const bool plain = a->kind == AS_NUMBER && b->kind == AS_NUMBER;
+    if (plain && number_operator(as, e, false, a->number, b->number, &e->number))
+        e->kind = AS_NUMBER;
+    return e;
+}
+
+static struct as_expr *parse_level(struct as *as, struct as_cursor *c, uint32_t min,
+                                   uint32_t depth) {
+    struct as_expr *left = primary(as, c, depth);
+    while (left != NULL) {
+        const int op = operator_at(c);
+        if (op < 0 || operators[op].precedence < min) return left;
+        c->p += strlen(operators[op].text);
+        struct as_expr *right = parse_level(as, c, operators[op].precedence + 1u, depth + 1);
+        if (right == NULL) return NULL;
+        left = binary(as, operators[op].op, left, right);
+    }
+    return left;
+}
+
+struct as_expr *as_expr_parse(struct as *as, struct as_cursor *c) {
+    return parse_level(as, c, 1, 0);
+}
+
+/* --- Evaluation. --- */
+
+static bool eval_symbol(struct as *as, const struct as_expr *e, bool report, struct as_value *ret) {
+    struct as_symbol *s = e->symbol;
+    if (e->a != NULL) return as_eval(as, e->a, report, ret);
+    if (s->kind == AS_SYM_EQU) {
+        if (s->in_eval) {
+            if (report) as_error(as, e->loc, ISA_CIRCULAR, s->name);
+            return false;
+        }
+        s->in_eval = true;
+        const bool ok = as_eval(as, s->value, report, ret);
+        s->in_eval = false;
+        return ok;
+    }
+    int64_t v;
+    if (s->kind == AS_SYM_UNDEFINED && s->name != NULL && as_builtin(as, s->name, &v)) {
+        *ret = (struct as_value){v, NULL};
+        return true;
+    }
+    *ret = (struct as_value){0, s};
+    return true;
+}
+
+/* Why an operation is not possible: a name without a value, or an address. */
+static bool refuse_operation(struct as *as, const struct as_expr *e, bool report,
+                             const struct as_value *a, const struct as_value *b) {
+    if (!report) return false;
+    const struct as_value *const values[] = {a, b};
+    for (uint32_t i = 0; i < ARRAY_LEN(values); i++) {
+        const struct as_symbol *s = values[i] != NULL ? values[i]->symbol : NULL;
+        if (s == NULL || s->kind != AS_SYM_UNDEFINED || s->name == NULL) continue;
+        as_error(as, e->loc, ISA_NOT_ABSOLUTE, s->name, as_suggest_symbol(as, s->name));
+        return false;
+    }
+    as_error(as, e->loc, ISA_ADDRESS_ARITHMETIC);
+    return false;
+}
+
+/* The difference of two symbols is a number if both are labels of one section with their places. */
+static bool eval_difference(struct as *as, const struct as_expr *e, bool report, struct as_value a,
+                            struct as_value b, struct as_value *ret) {
+    const struct as_symbol *x = a.symbol, *y = b.symbol;
+    if (x == y) {
+        *ret = (struct as_value){a.value - b.value, NULL};
+        return true;
+    }
+    if (x->section != NULL && x->section == y->section) {
+        *ret = (struct as_value){(int64_t)x->offset - y->offset + a.value - b.value, NULL};
+        return true;
+    }
+    if (x->kind == AS_SYM_UNDEFINED || y->kind == AS_SYM_UNDEFINED)
+        return refuse_operation(as, e, report, &a, &b);
+    if (report) as_error(as, e->loc, ISA_DIFFERENCE);
+    return false;
+}
+
 static bool eval_binary(struct as *as, const struct as_expr *e, bool report, struct as_value *ret) {
     struct as_value a, b;
     if (!as_eval(as, e->a, report, &a) || !as_eval(as, e->b, report, &b)) return false;
@@ -531,20 +587,16 @@ static bool eval_binary(struct as *as, const struct as_expr *e, bool report, str
         ret->value = e->op == '+' ? a.value + b.value : a.value - b.value;
         return true;
     }
-    if (report) as_error(as, e->loc, ISA_ADDRESS_ARITHMETIC);
-    return false;
+    return refuse_operation(as, e, report, &a, &b);
 }
 
 static bool eval_unary(struct as *as, const struct as_expr *e, bool report, struct as_value *ret) {
     struct as_value a;
     if (!as_eval(as, e->a, report, &a)) return false;
-    if (a.symbol != NULL) {
-        if (report) as_error(as, e->loc, ISA_ADDRESS_ARITHMETIC);
-        return false;
-    }
+    if (a.symbol != NULL) return refuse_operation(as, e, report, &a, NULL);
     /* The minus of a half or single literal is its sign bit. */
-    const bool is_half = e->a->literal_float && a.value >= 0 && a.value <= 0xffff;
-    if (e->op == '-' && e->a->literal_float) a.value ^= is_half ? 0x8000 : INT64_C(0x80000000);
+    const char literal = e->a->literal;
+    if (e->op == '-' && literal != 0) a.value ^= literal == 'h' ? 0x8000 : INT64_C(0x80000000);
     else
         a.value = e->op == '-'   ? (int64_t)(0 - (uint64_t)a.value)
                   : e->op == '~' ? ~a.value
@@ -581,11 +633,16 @@ bool as_eval(struct as *as, const struct as_expr *e, bool report, struct as_valu
 bool as_absolute(struct as *as, struct as_cursor *c, int64_t *ret) {
     struct as_expr *e = as_expr_parse(as, c);
     if (e == NULL) return false;
-    as_bind_labels(as);
     struct as_value v;
-    if (!as_eval(as, e, true, &v)) return false;
+    /* Labels wait for their item, which may be padded; only a value that needs them binds them. */
+    if (!as_eval(as, e, false, &v)) {
+        as_bind_labels(as);
+        if (!as_eval(as, e, true, &v)) return false;
+    }
     if (v.symbol != NULL) {
-        as_error(as, e->loc, ISA_NOT_ABSOLUTE, v.symbol->name != NULL ? v.symbol->name : "a label");
+        const char *name = v.symbol->name;
+        as_error(as, e->loc, ISA_NOT_ABSOLUTE, name != NULL ? name : "a label",
+                 name != NULL ? as_suggest_symbol(as, name) : "");
         return false;
     }
     *ret = v.value;

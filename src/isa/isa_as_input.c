@@ -1,42 +1,15 @@
 /* Lines and statements. A text is copied with its comments blanked (columns stay true), cut into
- * lines and at semicolons into statements. Inputs stack: the file, macro expansions, repetitions.
- * Bodies of macros and repetitions are kept as statements and expanded by substitution of their
- * parameters, with a frame that tells messages where the expansion was asked for.
+ * lines and at semicolons into statements. Inputs stack: the file, included files, macro expansions,
+ * repetitions (isa_as_macro.c). Lines of included files carry a frame that tells messages where the
+ * file was asked for, be it by .include or by the markers of the preprocessor.
  *
- * Runaway input is stopped: expansion depth, number of expansions and of statements are bounded. */
+ * Runaway input is stopped: depth, number of expansions and of statements are bounded. */
 #include "isa/isa_as.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum {
-    MAX_DEPTH = 64,
-    MAX_STATEMENTS = 1000 * 1000,
-    MAX_REPEATED = 250 * 1000,
-    MAX_LINE = 16 * 1024,
-    MAX_TEXT = 64 * 1024 * 1024,
-    MAX_PARAMETERS = 64
-};
-
-struct as_input {
-    struct as_input *parent;
-    struct as_stmt *stmts;
-    uint32_t n, next;
-    uint32_t cond_depth;
-    bool is_macro;
-};
-
-struct macro_param {
-    const char *name, *value; /* default, or the argument */
-    bool required, vararg;
-};
-struct as_macro {
-    const char *name;
-    struct macro_param *params;
-    uint32_t n_params;
-    struct as_stmt *body;
-    uint32_t n_body;
-};
+enum { MAX_DEPTH = 64, MAX_STATEMENTS = 1000 * 1000, MAX_FOUND = 60 };
 
 /* --- Cursor. --- */
 
@@ -56,11 +29,30 @@ bool as_accept(struct as_cursor *c, char want) {
     return true;
 }
 
-static bool ident_start(char ch) {
+void as_rest_of_line(struct as *as, struct as_cursor *c) {
+    if (!as_at_end(c))
+        as_error(as, as_here(c), ISA_EXPECTED, "the end of the statement", as_found(as, c));
+}
+
+bool as_ident_start(char ch) {
     return isalpha((unsigned char)ch) || ch == '_' || ch == '.';
 }
-static bool ident_char(char ch) {
+bool as_ident_char(char ch) {
     return isalnum((unsigned char)ch) || ch == '_' || ch == '.' || ch == '$';
+}
+
+const char *as_skip_quoted(const char *p, const char *end) {
+    const char quote = *p;
+    if (p >= end || (quote != '"' && quote != '\'')) return p;
+    p++;
+    if (quote == '\'') {
+        if (p + 1 < end && *p == '\\') p++;
+        if (p < end && *p != '\n') p++;
+        return p < end && *p == quote ? p + 1 : p;
+    }
+    for (; p < end && *p != '"' && *p != '\n'; p++)
+        if (*p == '\\' && p + 1 < end && p[1] != '\n') p++;
+    return p < end && *p == '"' ? p + 1 : p;
 }
 
 const char *as_text(struct as *as, const char *begin, const char *end) {
@@ -69,16 +61,16 @@ const char *as_text(struct as *as, const char *begin, const char *end) {
     return s;
 }
 
-static const char *ident_end(const struct as_cursor *c) {
+const char *as_ident_end(const struct as_cursor *c) {
     const char *p = c->p;
-    if (p >= c->stmt->end || !ident_start(*p)) return p;
-    while (p < c->stmt->end && ident_char(*p)) p++;
+    if (p >= c->stmt->end || !as_ident_start(*p)) return p;
+    while (p < c->stmt->end && as_ident_char(*p)) p++;
     return p;
 }
 
 const char *as_ident(struct as *as, struct as_cursor *c) {
     as_skip(c);
-    const char *end = ident_end(c);
+    const char *end = as_ident_end(c);
     if (end == c->p) return NULL;
     const char *s = as_text(as, c->p, end);
     c->p = end;
@@ -94,7 +86,7 @@ struct as_loc as_here(const struct as_cursor *c) {
     struct as_cursor t = *c;
     as_skip(&t);
     const char *begin = t.p;
-    t.p = ident_end(&t);
+    t.p = as_ident_end(&t);
     return as_span(&t, begin);
 }
 
@@ -103,8 +95,9 @@ const char *as_found(struct as *as, const struct as_cursor *c) {
     if (as_at_end(&t)) return "the end of the statement";
     const char *begin = t.p;
     if (*t.p == '$' || *t.p == '%') t.p++;
-    while (t.p < c->stmt->end && ident_char(*t.p)) t.p++;
-    if (t.p == begin) t.p++;
+    while (t.p < c->stmt->end && as_ident_char(*t.p)) t.p++;
+    if (t.p == begin) t.p = MIN(g_utf8_next_char(t.p), c->stmt->end);
+    if (t.p > begin + MAX_FOUND) return arena_printf(as->arena, "'%.*s...'", MAX_FOUND, begin);
     return arena_printf(as->arena, "'%s'", as_text(as, begin, t.p));
 }
 
@@ -122,9 +115,9 @@ static char *blank_comments(struct as *as, const char *text, size_t length) {
     bool alone = true; /* only blanks so far in this line: a # begins a marker, not a comment */
     for (size_t i = 0; i < length; i++) {
         if (s[i] == 0) s[i] = ' ';
-        if (s[i] == '"') {
-            for (i++; i < length && s[i] != '"' && s[i] != '\n'; i++)
-                if (s[i] == '\\' && i + 1 < length && s[i + 1] != '\n') i++;
+        const size_t quoted = (size_t)(as_skip_quoted(s + i, s + length) - (s + i));
+        if (quoted > 1) {
+            i += quoted - 1;
         } else if (comment_at(s, i, alone)) {
             while (i < length && s[i] != '\n') s[i++] = ' ';
         } else if (s[i] == '/' && s[i + 1] == '*') {
@@ -139,44 +132,84 @@ static char *blank_comments(struct as *as, const char *text, size_t length) {
     return s;
 }
 
-static void cut_statements(const struct as_line *line, GArray *out) {
-    const char *begin = line->text, *p = begin;
-    for (;; p++) {
-        if (*p == '"') {
-            for (p++; *p != 0 && *p != '"'; p++)
-                if (*p == '\\' && p[1] != 0) p++;
-            if (*p == 0) p--;
+void as_cut_statements(const struct as_line *line, GArray *out) {
+    const char *begin = line->text, *const end = begin + strlen(begin);
+    for (const char *p = begin;;) {
+        if (p < end && (*p == '"' || *p == '\'')) {
+            p = as_skip_quoted(p, end);
             continue;
         }
-        if (*p != ';' && *p != 0) continue;
+        if (p < end && *p != ';') {
+            p++;
+            continue;
+        }
         const char *b = begin, *e = p;
         while (b < e && isspace((unsigned char)*b)) b++;
         while (e > b && isspace((unsigned char)e[-1])) e--;
         const struct as_stmt stmt = {line, b, e};
         if (e > b) g_array_append_val(out, stmt);
-        if (*p == 0) return;
-        begin = p + 1;
+        if (p == end) return;
+        begin = ++p;
     }
 }
 
-/* `# 12 "file"` of the preprocessor: true if the line is one, then *file and *number are set. */
-static bool line_marker(struct as *as, const char *text, uint32_t *file, uint32_t *number) {
-    while (*text == ' ' || *text == '\t') text++;
-    if (*text != '#') return false;
-    text++;
+/* Where the lines of a text count from; markers of the preprocessor change it. */
+struct position {
+    uint32_t file, number;
+    const struct as_frame *frame; /* of the included file the lines belong to */
+};
+
+static const struct as_frame *include_frame(struct as *as, const struct position *at) {
+    struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
+    *line = (struct as_line){.file = at->file, .number = at->number, .frame = at->frame};
+    struct as_frame *f = arena_new_array(as->arena, struct as_frame, 1);
+    *f = (struct as_frame){NULL, {line, 0, 0}, at->frame != NULL ? at->frame->depth + 1 : 1};
+    return f;
+}
+
+/* A directive of the preprocessor in a text that has not gone through it. */
+static void check_directive(struct as *as, const char *text, const char *p,
+                            const struct position *at) {
+    static const char *const words[] = {"define", "undef", "include", "if", "ifdef", "ifndef",
+                                        "else", "elif", "endif", "error", "warning"};
+    size_t n = 1;
+    while (isalpha((unsigned char)p[n])) n++;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strlen(words[i]) != n - 1 || memcmp(p + 1, words[i], n - 1) != 0) continue;
+        struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
+        *line = (struct as_line){text, at->file, at->number, at->frame, as->n_statements};
+        as_error(as, ((struct as_loc){line, (uint32_t)(p - text), (uint32_t)n}), ISA_CPP_LINE, words[i]);
+    }
+}
+
+/* `# 12 "file" 1` of the preprocessor, where 1 enters a file and 2 returns from one. */
+static void line_marker(struct as *as, const char *text, struct position *at) {
     if (strncmp(text, "line", 4) == 0) text += 4;
     while (*text == ' ' || *text == '\t') text++;
-    if (!isdigit((unsigned char)*text)) return true;
+    if (!isdigit((unsigned char)*text)) return;
     char *end;
     const unsigned long n = strtoul(text, &end, 10);
-    *number = (uint32_t)n - 1;
     while (*end == ' ') end++;
     const char *close = *end == '"' ? strchr(end + 1, '"') : NULL;
-    if (close != NULL) *file = as_file(as, as_text(as, end + 1, close));
+    if (close != NULL) {
+        const char flag = close[1] == ' ' ? close[2] : 0;
+        if (flag == '1') at->frame = include_frame(as, at);
+        if (flag == '2' && at->frame != NULL) at->frame = at->frame->at.line->frame;
+        at->file = as_file(as, as_text(as, end + 1, close));
+    }
+    at->number = (uint32_t)n - 1;
+}
+
+/* True for lines that are no statements: markers, and comments that begin with #. */
+static bool marker_or_comment(struct as *as, const char *text, struct position *at) {
+    const char *p = text + strspn(text, " \t");
+    if (*p != '#') return false;
+    check_directive(as, text, p, at);
+    line_marker(as, p + 1 + strspn(p + 1, " \t"), at);
     return true;
 }
 
-static void push_input(struct as *as, GArray *stmts, bool is_macro) {
+void as_push_input(struct as *as, GArray *stmts, bool is_macro) {
     struct as_input *in = arena_new_array(as->arena, struct as_input, 1);
     *in = (struct as_input){
         .parent = as->input, .n = stmts->len, .cond_depth = as->conds->len, .is_macro = is_macro};
@@ -185,25 +218,37 @@ static void push_input(struct as *as, GArray *stmts, bool is_macro) {
     g_array_free(stmts, true);
 }
 
-void as_push_text(struct as *as, const char *text, size_t length, uint32_t file) {
+void as_push_text(struct as *as, const char *text, size_t length, uint32_t file,
+                  const struct as_frame *frame) {
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, length -= 3;
     char *s = blank_comments(as, text, length);
     GArray *stmts = g_array_new(false, false, sizeof(struct as_stmt));
-    uint32_t number = 0;
+    struct position at = {file, 0, frame};
     for (char *p = s; *p != 0;) {
         char *end = strchrnul(p, '\n');
         const bool last = *end == 0;
         *end = 0;
         if (end > p && end[-1] == '\r') end[-1] = ' ';
-        number++;
-        if (!line_marker(as, p, &file, &number)) {
+        at.number++;
+        if (!marker_or_comment(as, p, &at)) {
             struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
-            *line = (struct as_line){p, file, number, NULL, 0};
-            cut_statements(line, stmts);
+            *line = (struct as_line){p, at.file, at.number, at.frame, 0};
+            as_cut_statements(line, stmts);
         }
         if (last) break;
         p = end + 1;
     }
-    push_input(as, stmts, false);
+    as_push_input(as, stmts, false);
+}
+
+const struct as_frame *as_frame_new(struct as *as, const char *what, struct as_loc at) {
+    struct as_frame *f = arena_new_array(as->arena, struct as_frame, 1);
+    *f = (struct as_frame){what, at, at.line->frame != NULL ? at.line->frame->depth + 1 : 1};
+    if (f->depth > MAX_DEPTH) {
+        as_error(as, at, ISA_TOO_DEEP, what != NULL ? what : ".include");
+        return NULL;
+    }
+    return f;
 }
 
 static void pop_input(struct as *as) {
@@ -238,24 +283,26 @@ bool as_skipping(const struct as *as) {
     return !c->holds || !c->outer;
 }
 
-static const char *trimmed(struct as *as, const char *b, const char *e) {
+const char *as_trimmed(struct as *as, const char *b, const char *e) {
     while (b < e && isspace((unsigned char)*b)) b++;
     while (e > b && isspace((unsigned char)e[-1])) e--;
-    if (e - b >= 2 && *b == '"' && e[-1] == '"') b++, e--;
+    if (e - b >= 2 && *b == '"' && as_skip_quoted(b, e) == e && e[-1] == '"') b++, e--;
     return as_text(as, b, e);
 }
 
 /* .ifc a, b */
 static bool same_strings(struct as *as, struct as_cursor *c, bool *ret) {
     const char *comma = c->p;
-    for (bool quoted = false; comma < c->stmt->end && (quoted || *comma != ','); comma++)
-        if (*comma == '"') quoted = !quoted;
+    while (comma < c->stmt->end && *comma != ',') {
+        const char *behind = as_skip_quoted(comma, c->stmt->end);
+        comma = behind > comma ? behind : comma + 1;
+    }
     if (comma == c->stmt->end) {
         as_error(as, as_here(c), ISA_EXPECTED, "two texts with a comma between them",
                  as_found(as, c));
         return false;
     }
-    *ret = strcmp(trimmed(as, c->p, comma), trimmed(as, comma + 1, c->stmt->end)) == 0;
+    *ret = strcmp(as_trimmed(as, c->p, comma), as_trimmed(as, comma + 1, c->stmt->end)) == 0;
     return true;
 }
 
@@ -268,6 +315,7 @@ static bool defined_symbol(struct as *as, struct as_cursor *c, bool *ret) {
     }
     const struct as_symbol *s = g_hash_table_lookup(as->symbols, name);
     *ret = s != NULL && s->kind != AS_SYM_UNDEFINED;
+    as_rest_of_line(as, c);
     return true;
 }
 
@@ -293,7 +341,9 @@ static bool condition(struct as *as, const char *kind, struct as_cursor *c) {
     if (strcmp(kind, "ndef") == 0 || strcmp(kind, "notdef") == 0)
         return defined_symbol(as, c, &yes) && !yes;
     int64_t v;
-    return as_absolute(as, c, &v) && compare_zero(kind, v);
+    if (!as_absolute(as, c, &v)) return false;
+    as_rest_of_line(as, c);
+    return compare_zero(kind, v);
 }
 
 static bool is_condition(const char *name) {
@@ -318,397 +368,29 @@ static void cond_else(struct as *as, const char *name, struct as_cursor *c) {
         return;
     }
     struct as_cond *cond = &g_array_index(as->conds, struct as_cond, as->conds->len - 1);
+    const bool is_elseif = strcmp(name, ".elseif") == 0;
+    if (!is_elseif && cond->outer) as_rest_of_line(as, c);
     if (strcmp(name, ".endif") == 0) {
         g_array_set_size(as->conds, as->conds->len - 1);
-    } else if (cond->taken) {
+        return;
+    }
+    if (cond->in_else) as_error(as, as_span(c, c->stmt->begin), ISA_COND_ELSE, name);
+    cond->in_else |= !is_elseif;
+    if (cond->taken) {
         cond->holds = false;
     } else {
-        cond->holds = cond->outer && (strcmp(name, ".else") == 0 || condition(as, "", c));
+        cond->holds = cond->outer && (!is_elseif || condition(as, "", c));
         cond->taken = cond->holds;
     }
 }
 
-/* --- Bodies. --- */
-
-static bool starts_body(const char *d) {
-    return strcmp(d, ".macro") == 0 || strcmp(d, ".rept") == 0 || strcmp(d, ".irp") == 0 ||
-           strcmp(d, ".irpc") == 0 || strcmp(d, ".rep") == 0;
-}
-static bool ends_body(const char *d) {
-    return strcmp(d, ".endm") == 0 || strcmp(d, ".endr") == 0 || strcmp(d, ".endmacro") == 0;
-}
-
-/* Directive a statement begins with (labels before it are not looked behind), or "". */
-static const char *leading_directive(struct as *as, const struct as_stmt *stmt) {
-    struct as_cursor c = {stmt, stmt->begin};
-    const char *name = as_peek(&c) == '.' ? as_ident(as, &c) : NULL;
-    return name != NULL ? name : "";
-}
-
-/* Reads statements up to the matching end; false after a message at the end of the input. */
-static bool read_body(struct as *as, struct as_loc loc, struct as_stmt **ret, uint32_t *ret_n) {
-    struct as_input *in = as->input;
-    const uint32_t first = in->next;
-    for (uint32_t depth = 1; in->next < in->n; in->next++) {
-        const char *d = leading_directive(as, &in->stmts[in->next]);
-        if (starts_body(d)) depth++;
-        if (ends_body(d) && --depth == 0) {
-            *ret = &in->stmts[first];
-            *ret_n = in->next++ - first;
-            return true;
-        }
-    }
-    as_error(as, loc, ISA_BODY_OPEN);
-    return false;
-}
-
-/* --- Substitution. --- */
-
-static const struct macro_param *find_param(const struct macro_param *params, uint32_t n,
-                                            const char *name, size_t len) {
-    for (uint32_t i = 0; i < n; i++)
-        if (strlen(params[i].name) == len && memcmp(params[i].name, name, len) == 0)
-            return &params[i];
-    return NULL;
-}
-
-/* A \name: longest parameter name that the text starts with, cut at dots and dollars if need be. */
-static const struct macro_param *param_at(const struct macro_param *params, uint32_t n,
-                                          const char *p, const char *end, size_t *ret_len) {
-    size_t len = 0;
-    while (p + len < end && ident_char(p[len])) len++;
-    for (; len > 0; len--) {
-        const struct macro_param *m = find_param(params, n, p, len);
-        if (m != NULL) {
-            *ret_len = len;
-            return m;
-        }
-    }
-    return NULL;
-}
-
-static const char *substitute(struct as *as, const struct as_stmt *stmt,
-                              const struct macro_param *params, uint32_t n) {
-    GString *out = g_string_new(NULL);
-    for (const char *p = stmt->begin; p < stmt->end;) {
-        size_t len = 0;
-        const bool slash = *p == '\\' && p + 1 < stmt->end;
-        const bool bare = as->altmacro && ident_start(*p) && *p != '.' &&
-                          (p == stmt->begin || !ident_char(p[-1]));
-        if (slash && p[1] == '@') {
-            g_string_append_printf(out, "%u", as->n_expansions);
-            p += 2;
-        } else if (slash && p[1] == '(' && p + 2 < stmt->end && p[2] == ')') {
-            p += 3;
-        } else if (slash || bare) {
-            const struct macro_param *m = param_at(params, n, p + slash, stmt->end, &len);
-            const bool whole = m != NULL && (slash || p + len == stmt->end || !ident_char(p[len]));
-            if (whole) {
-                if (m->value != NULL) g_string_append(out, m->value);
-                p += len + slash;
-            } else {
-                g_string_append_c(out, *p++);
-            }
-        } else {
-            g_string_append_c(out, *p++);
-        }
-    }
-    as->n_text += out->len;
-    if (out->len > MAX_LINE || as->n_text > MAX_TEXT) {
-        const struct as_loc loc = {stmt->line, 0, 1};
-        as_error(as, loc, ISA_TOO_MUCH, "characters in macros");
-        as->stop = true;
-        g_string_truncate(out, 0);
-    }
-    const char *text = arena_strdup(as->arena, out->str);
-    g_string_free(out, true);
-    return text;
-}
-
-struct expansion {
-    const struct as_stmt *body;
-    uint32_t n_body;
-    const struct macro_param *params;
-    uint32_t n_params;
-    const struct as_frame *frame;
-};
-
-static void expand_into(struct as *as, const struct expansion *x, GArray *stmts) {
-    for (uint32_t i = 0; i < x->n_body; i++) {
-        struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
-        *line = (struct as_line){substitute(as, &x->body[i], x->params, x->n_params),
-                                 x->body[i].line->file, x->body[i].line->number, x->frame, 0};
-        cut_statements(line, stmts);
-    }
-}
-
-static const struct as_frame *new_frame(struct as *as, const char *what, struct as_loc at) {
-    struct as_frame *f = arena_new_array(as->arena, struct as_frame, 1);
-    *f = (struct as_frame){what, at, at.line->frame != NULL ? at.line->frame->depth + 1 : 1};
-    if (f->depth > MAX_DEPTH) {
-        as_error(as, at, ISA_TOO_DEEP, what);
-        return NULL;
-    }
-    return f;
-}
-
-/* --- Macros. --- */
-
-static void skip_separator(struct as_cursor *c) {
-    as_skip(c);
-    if (as_peek(c) == ',') c->p++;
-    as_skip(c);
-}
-
-/* A default or an argument up to a comma or, outside parentheses, a blank that no operator adjoins.
- */
-static const char *argument(struct as *as, struct as_cursor *c) {
-    static const char operators[] = "+-*/%<>&|^~!=?:@(";
-    as_skip(c);
-    if (as->altmacro && as_peek(c) == '<') {
-        const char *begin = ++c->p;
-        while (as_peek(c) != 0 && as_peek(c) != '>') c->p++;
-        const char *text = as_text(as, begin, c->p);
-        if (as_peek(c) == '>') c->p++;
-        return text;
-    }
-    if (as->altmacro && as_peek(c) == '%') {
-        c->p++;
-        int64_t v = 0;
-        return as_absolute(as, c, &v) ? arena_printf(as->arena, "%" G_GINT64_FORMAT, v) : "0";
-    }
-    const char *begin = c->p;
-    bool quoted = false;
-    for (int depth = 0; c->p < c->stmt->end; c->p++) {
-        const char ch = *c->p;
-        if (ch == '"') quoted = !quoted;
-        if (quoted) continue;
-        if (ch == '(' || ch == '[') depth++;
-        if (ch == ')' || ch == ']') depth--;
-        if (ch == ',' && depth <= 0) break;
-        if (!isspace((unsigned char)ch) || depth > 0) continue;
-        struct as_cursor t = *c;
-        as_skip(&t);
-        const char next = as_peek(&t), prev = c->p > begin ? c->p[-1] : 0;
-        if (next == ',' || (strchr(operators, next) == NULL && strchr(operators, prev) == NULL))
-            break;
-        c->p = t.p - 1;
-    }
-    return trimmed(as, begin, c->p);
-}
-
-static bool parse_params(struct as *as, struct as_cursor *c, struct as_macro *m) {
-    struct macro_param params[MAX_PARAMETERS];
-    uint32_t n = 0;
-    while (!as_at_end(c)) {
-        const struct as_loc loc = as_here(c);
-        if (as_peek(c) == '\\') c->p++;
-        const char *name = as_ident(as, c);
-        if (name == NULL || n == MAX_PARAMETERS) {
-            as_error(as, loc, ISA_EXPECTED, "a parameter (at most 64)", as_found(as, c));
-            return false;
-        }
-        params[n] = (struct macro_param){.name = name};
-        if (as_peek(c) == ':') {
-            c->p++;
-            const char *q = as_ident(as, c);
-            params[n].required = q != NULL && strcmp(q, "req") == 0;
-            params[n].vararg = q != NULL && strcmp(q, "vararg") == 0;
-            if (!params[n].required && !params[n].vararg) {
-                as_error(as, loc, ISA_EXPECTED, ":req or :vararg", "something else");
-                return false;
-            }
-        }
-        if (as_accept(c, '=')) params[n].value = argument(as, c);
-        n++;
-        skip_separator(c);
-    }
-    m->params = arena_copy(as->arena, params, n * sizeof(params[0]));
-    m->n_params = n;
-    return true;
-}
-
-static void define_macro(struct as *as, struct as_cursor *c) {
-    const struct as_loc loc = as_span(c, c->stmt->begin);
-    struct as_macro *m = arena_new_array(as->arena, struct as_macro, 1);
-    m->name = as_ident(as, c);
-    skip_separator(c);
-    bool ok = m->name != NULL;
-    if (!ok) as_error(as, as_here(c), ISA_EXPECTED, "the name of the macro", as_found(as, c));
-    ok = ok && parse_params(as, c, m);
-    if (!read_body(as, loc, &m->body, &m->n_body) || !ok) return;
-    g_hash_table_insert(as->macros, (char *)(uintptr_t)m->name, m);
-}
-
-/* `name=value`? Then the cursor is behind the sign. */
-static struct macro_param *named_argument(struct macro_param *params, uint32_t n,
-                                          struct as_cursor *c) {
-    const char *end = ident_end(c);
-    if (end >= c->stmt->end || *end != '=' || (end + 1 < c->stmt->end && end[1] == '='))
-        return NULL;
-    struct macro_param *m =
-        (struct macro_param *)(uintptr_t)find_param(params, n, c->p, (size_t)(end - c->p));
-    if (m != NULL) c->p = end + 1;
-    return m;
-}
-
-static bool bind_arguments(struct as *as, const struct as_macro *m, struct macro_param *args,
-                           struct as_cursor *c) {
-    bool given[MAX_PARAMETERS] = {false};
-    for (uint32_t i = 0; !as_at_end(c);) {
-        struct macro_param *named = named_argument(args, m->n_params, c);
-        if (named == NULL && i >= m->n_params) {
-            as_error(as, as_here(c), ISA_MACRO_ARGUMENTS, m->name, m->n_params);
-            return false;
-        }
-        struct macro_param *to = named != NULL ? named : &args[i++];
-        if (to->vararg) {
-            to->value = trimmed(as, c->p, c->stmt->end);
-            c->p = c->stmt->end;
-        } else {
-            const char *text = argument(as, c);
-            if (*text != 0) to->value = text;
-        }
-        given[to - args] = true;
-        skip_separator(c);
-    }
-    for (uint32_t i = 0; i < m->n_params; i++)
-        if (args[i].required && !given[i]) {
-            as_error(as, as_span(c, c->stmt->begin), ISA_MACRO_MISSING, m->name, args[i].name);
-            return false;
-        }
-    return true;
-}
-
-/* LOCAL a, b of .altmacro: parameters with fresh names. */
-static uint32_t altmacro_locals(struct as *as, const struct as_macro *m, struct macro_param *args,
-                                uint32_t *n_args) {
-    uint32_t i = 0;
-    for (; as->altmacro && i < m->n_body; i++) {
-        struct as_cursor c = {&m->body[i], m->body[i].begin};
-        const char *word = as_ident(as, &c);
-        if (word == NULL || g_ascii_strcasecmp(word, "local") != 0) break;
-        for (const char *name; (name = as_ident(as, &c)) != NULL; skip_separator(&c))
-            if (*n_args < MAX_PARAMETERS)
-                args[(*n_args)++] = (struct macro_param){
-                    .name = name,
-                    .value = arena_printf(as->arena, ".LL%u_%s", as->n_expansions, name)};
-    }
-    return i;
-}
-
-bool as_macro_call(struct as *as, const char *name, struct as_cursor *c) {
-    const struct as_macro *m = g_hash_table_lookup(as->macros, name);
-    if (m == NULL) return false;
-    const struct as_loc at = as_span(c, c->p - strlen(name));
-    struct macro_param args[MAX_PARAMETERS];
-    memcpy(args, m->params, m->n_params * sizeof(args[0]));
-    uint32_t n_args = m->n_params;
-    if (!bind_arguments(as, m, args, c)) return true;
-    const struct as_frame *frame = new_frame(as, m->name, at);
-    if (frame == NULL) return true;
-    const uint32_t skip = altmacro_locals(as, m, args, &n_args);
-    GArray *stmts = g_array_new(false, false, sizeof(struct as_stmt));
-    expand_into(as, &(struct expansion){m->body + skip, m->n_body - skip, args, n_args, frame},
-                stmts);
-    as->n_expansions++;
-    push_input(as, stmts, true);
-    return true;
-}
-
-/* .exitm: leaves the innermost macro, and the repetitions inside it. */
-static void exit_macro(struct as *as, struct as_cursor *c) {
-    struct as_input *in = as->input;
-    while (in != NULL && !in->is_macro) in = in->parent;
-    if (in == NULL) {
-        as_error(as, as_span(c, c->stmt->begin), ISA_COND_STRAY, ".exitm");
-        return;
-    }
-    g_array_set_size(as->conds, in->cond_depth);
-    as->input = in->parent;
-}
-
-/* --- Repetition. --- */
-
-static void repeat(struct as *as, struct as_cursor *c) {
-    const struct as_loc loc = as_span(c, c->stmt->begin);
-    int64_t n = 0;
-    bool ok = as_absolute(as, c, &n);
-    struct expansion x = {0};
-    struct as_stmt *body;
-    if (!read_body(as, loc, &body, &x.n_body) || !ok || n <= 0) return;
-    if (n > MAX_REPEATED || (uint64_t)n * x.n_body > MAX_REPEATED) {
-        as_error(as, loc, ISA_TOO_MUCH, "repetitions");
-        return;
-    }
-    x.body = body;
-    x.frame = new_frame(as, ".rept", loc);
-    if (x.frame == NULL) return;
-    GArray *stmts = g_array_new(false, false, sizeof(struct as_stmt));
-    for (int64_t i = 0; i < n; i++, as->n_expansions++) expand_into(as, &x, stmts);
-    push_input(as, stmts, false);
-}
-
-static void repeat_over(struct as *as, const char *name, struct as_cursor *c) {
-    const struct as_loc loc = as_span(c, c->stmt->begin);
-    if (as_peek(c) == '\\') c->p++;
-    struct macro_param param = {.name = as_ident(as, c)};
-    skip_separator(c);
-    GPtrArray *values = g_ptr_array_new();
-    if (strcmp(name, ".irpc") == 0) {
-        for (const char *p = argument(as, c); *p != 0; p++)
-            g_ptr_array_add(values, (char *)(uintptr_t)as_text(as, p, p + 1));
-    } else {
-        for (; !as_at_end(c); skip_separator(c))
-            g_ptr_array_add(values, (char *)(uintptr_t)argument(as, c));
-    }
-    struct as_stmt *body;
-    uint32_t n_body;
-    const bool ok = read_body(as, loc, &body, &n_body) && param.name != NULL;
-    const struct as_frame *frame = ok ? new_frame(as, name, loc) : NULL;
-    if (ok && frame != NULL) {
-        GArray *stmts = g_array_new(false, false, sizeof(struct as_stmt));
-        for (uint32_t i = 0; i < values->len; i++, as->n_expansions++) {
-            param.value = g_ptr_array_index(values, i);
-            expand_into(as, &(struct expansion){body, n_body, &param, 1, frame}, stmts);
-        }
-        push_input(as, stmts, false);
-    }
-    if (param.name == NULL) as_error(as, loc, ISA_EXPECTED, "a parameter", as_found(as, c));
-    g_ptr_array_free(values, true);
-}
-
-/* --- */
-
-static void purge_macro(struct as *as, struct as_cursor *c) {
-    const char *name = as_ident(as, c);
-    if (name == NULL || !g_hash_table_remove(as->macros, name))
-        as_error(as, as_span(c, c->stmt->begin), ISA_EXPECTED, "the name of a macro",
-                 name != NULL ? name : "none");
-}
-
-bool as_input_directive(struct as *as, const char *name, struct as_cursor *c) {
+bool as_condition_directive(struct as *as, const char *name, struct as_cursor *c) {
     if (is_condition(name)) {
         cond_begin(as, name, c);
-    } else if (strcmp(name, ".else") == 0 || strcmp(name, ".elseif") == 0 ||
-               strcmp(name, ".endif") == 0) {
-        cond_else(as, name, c);
-    } else if (as_skipping(as)) {
-        return false;
-    } else if (strcmp(name, ".macro") == 0) {
-        define_macro(as, c);
-    } else if (strcmp(name, ".rept") == 0 || strcmp(name, ".rep") == 0) {
-        repeat(as, c);
-    } else if (strcmp(name, ".irp") == 0 || strcmp(name, ".irpc") == 0) {
-        repeat_over(as, name, c);
-    } else if (strcmp(name, ".exitm") == 0) {
-        exit_macro(as, c);
-    } else if (strcmp(name, ".purgem") == 0) {
-        purge_macro(as, c);
-    } else if (ends_body(name)) {
-        as_error(as, as_span(c, c->stmt->begin), ISA_COND_STRAY, name);
-    } else {
-        return false;
+        return true;
     }
-    return true;
+    const bool other = strcmp(name, ".else") == 0 || strcmp(name, ".elseif") == 0 ||
+                       strcmp(name, ".endif") == 0;
+    if (other) cond_else(as, name, c);
+    return other;
 }

@@ -311,7 +311,10 @@ static void report_value(struct as *as, const struct as_insn *x, enum isa_op op,
         if (v.symbol->kind == AS_SYM_UNDEFINED && as->options->target_hardware &&
             isa_flag_find(name, strlen(name)) >= 0)
             as_error(as, x->loc, ISA_HARDWARE_FLAG, x->written, name);
-        else as_error(as, o[bad]->loc, ISA_NOT_CONSTANT, position, x->written, name);
+        else {
+            const char *meant = v.symbol->name != NULL ? as_suggest_symbol(as, name) : "";
+            as_error(as, o[bad]->loc, ISA_NOT_CONSTANT, position, x->written, name, meant);
+        }
         return;
     }
     GString *ranges = g_string_new(NULL);

@@ -26,7 +26,7 @@ static const struct {
 static bool decimal(struct as_cursor *c, uint32_t *ret) {
     if (!isdigit((unsigned char)as_peek(c))) return false;
     uint32_t v = 0;
-    for (; isdigit((unsigned char)as_peek(c)) && v < 1000; c->p++)
+    for (; isdigit((unsigned char)as_peek(c)) && v < 100000; c->p++)
         v = v * 10 + (uint32_t)(*c->p - '0');
     *ret = v;
     return true;
@@ -64,12 +64,15 @@ static bool numbered_register(struct as *as, struct as_cursor *c, struct as_oper
     return true;
 }
 
+/* Blanks may stand before it. */
 static const char *register_mark(struct as_cursor *c) {
     static const char *const marks[] = {":BL", ":BU", ":B", "+=", "++", ">>", "@"};
+    const char *p = c->p;
+    while (p < c->stmt->end && isspace((unsigned char)*p)) p++;
     for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
         const size_t n = strlen(marks[i]);
-        if ((size_t)(c->stmt->end - c->p) < n || memcmp(c->p, marks[i], n) != 0) continue;
-        c->p += n;
+        if ((size_t)(c->stmt->end - p) < n || memcmp(p, marks[i], n) != 0) continue;
+        c->p = p + n;
         return marks[i];
     }
     return "";
@@ -235,7 +238,10 @@ static bool parse_assignment(struct as *as, struct as_cursor *c) {
     if (name == NULL || as_peek(&t) != '=' || as_peek2(&t) == '=') return false;
     t.p++;
     struct as_expr *e = as_expr_parse(as, &t);
-    if (e != NULL) {
+    if (e != NULL) as_rest_of_line(as, &t);
+    if (e != NULL && strcmp(name, ".") == 0) {
+        as_emit_org(as, e, 0, loc);
+    } else if (e != NULL) {
         struct as_symbol *s = as_symbol_get(as, name, loc);
         if (s->kind == AS_SYM_LABEL) {
             as_error(as, loc, ISA_DEFINED_TWICE, name, s->loc.line->number);
@@ -276,18 +282,10 @@ static bool parse_word(struct as *as, struct as_cursor *c) {
     }
     if (as_macro_call(as, name, c)) return false;
     /* Macros of the SDK headers that only leave notes for its linker. */
-    if (strncmp(name, "DEF_STACK_", 10) == 0) return false;
+    if (strncmp(name, "DEF_STACK_", 10) == 0 || strncmp(name, "DEF_FUNC_", 9) == 0) return false;
     if (name[0] == '.') {
-        if (!as_input_directive(as, name, c) && !as_directive(as, name, c)) {
-            static const char *const names[] = {
-                ".align",  ".asciz", ".byte",   ".data",    ".else",       ".endif", ".endm",
-                ".endr",   ".equ",   ".global", ".globl",   ".half",       ".ifc",   ".ifdef",
-                ".ifndef", ".int",   ".irp",    ".long",    ".macro",      ".rept",  ".section",
-                ".set",    ".short", ".size",   ".space",   ".supervisor", ".text",  ".type",
-                ".weak",   ".word",  ".worker", ".altmacro"};
-            as_error(as, loc, ISA_UNKNOWN_DIRECTIVE, name,
-                     as_suggest(as, name, names, ARRAY_LEN(names)));
-        }
+        if (!as_input_directive(as, name, c) && !as_directive(as, name, c))
+            as_error(as, loc, ISA_UNKNOWN_DIRECTIVE, name, as_suggest_directive(as, name));
         return false;
     }
     return parse_instruction(as, c, name, loc);

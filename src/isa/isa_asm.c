@@ -38,6 +38,17 @@ static bool is_known(const struct isa_messages *m, const struct isa_message *mes
     return false;
 }
 
+/* UTF-8 without control characters, byte for byte, so that columns stay true. */
+static char *printable(const char *text) {
+    char *s = g_strdup(text);
+    const char *bad;
+    for (char *p = s; !g_utf8_validate(p, -1, &bad); p = (char *)(uintptr_t)bad)
+        *(char *)(uintptr_t)bad = '?';
+    for (char *p = s; *p != 0; p++)
+        if (g_ascii_iscntrl(*p) && *p != '\t' && *p != '\n') *p = '?';
+    return s;
+}
+
 void isa_messages_add(struct isa_messages *m, const struct isa_message *message) {
     if (is_known(m, message)) return;
     const bool error = message->severity == ISA_ERROR;
@@ -48,21 +59,36 @@ void isa_messages_add(struct isa_messages *m, const struct isa_message *message)
     struct isa_message *copy = g_new0(struct isa_message, 1);
     *copy = *message;
     copy->file = g_strdup(message->file);
-    copy->text = g_utf8_make_valid(message->text, -1);
-    copy->source = message->source != NULL ? g_utf8_make_valid(message->source, -1) : NULL;
+    copy->text = printable(message->text);
+    copy->source = message->source != NULL ? printable(message->source) : NULL;
     g_ptr_array_add(m->all, copy);
 }
 
-/* The source line with its tabs as they are, and carets under the place. */
+enum { SOURCE_BEFORE = 100, SOURCE_WIDTH = 200 };
+
+/* Bytes of a character that take a place on the screen. */
+static bool is_place(char ch) {
+    return ((unsigned char)ch & 0xc0) != 0x80;
+}
+
+/* The source line with its tabs as they are, and carets under the place; of a long line the part
+ * around it. */
 static void print_source(const struct isa_message *m, GString *out) {
-    g_string_append_printf(out, "%5u | %s\n      | ", m->line, m->source);
-    const size_t n = strlen(m->source);
-    for (uint32_t i = 0; i + 1 < m->column && i < n; i++)
-        g_string_append_c(out, m->source[i] == '\t' ? '\t' : ' ');
-    uint32_t width = m->width == 0 ? 1 : m->width;
-    if (m->column - 1 + width > n) width = n > m->column - 1 ? (uint32_t)n - (m->column - 1) : 1;
+    const size_t n = strlen(m->source), at = MIN((size_t)m->column - 1, n);
+    size_t from = n > SOURCE_WIDTH && at > SOURCE_BEFORE ? at - SOURCE_BEFORE : 0;
+    while (from > 0 && !is_place(m->source[from])) from--;
+    size_t to = MIN(n, from + SOURCE_WIDTH);
+    while (to < n && !is_place(m->source[to])) to++;
+    g_string_append_printf(out, "%5u | %s", m->line, from > 0 ? "..." : "");
+    for (size_t i = from; i < to; i++)
+        g_string_append_c(out, m->source[i]);
+    g_string_append_printf(out, "%s\n      | %s", to < n ? "..." : "", from > 0 ? "   " : "");
+    for (size_t i = from; i < at; i++)
+        if (is_place(m->source[i])) g_string_append_c(out, m->source[i] == '\t' ? '\t' : ' ');
     g_string_append_c(out, '^');
-    for (uint32_t i = 1; i < width; i++) g_string_append_c(out, '~');
+    const size_t end = MIN(to, at + MAX(m->width, 1u));
+    for (size_t i = at + 1; i < end; i++)
+        if (is_place(m->source[i])) g_string_append_c(out, '~');
     g_string_append_c(out, '\n');
 }
 
@@ -92,7 +118,7 @@ static void add_at(struct as *as, struct as_loc loc, enum isa_severity severity,
         .code = code,
         .file = known ? g_ptr_array_index(as->object->files, loc.line->file) : as->object->name,
         .line = known ? loc.line->number : 0,
-        .column = known ? loc.column + 1 : 0,
+        .column = known && loc.line->text != NULL ? loc.column + 1 : 0,
         .width = loc.width,
         .text = (char *)(uintptr_t)text,
         .source = known ? (char *)(uintptr_t)loc.line->text : NULL,
@@ -100,7 +126,24 @@ static void add_at(struct as *as, struct as_loc loc, enum isa_severity severity,
     isa_messages_add(as->messages, &m);
 }
 
-enum { ERRORS_TO_STOP = 500 };
+enum { ERRORS_TO_STOP = 500, CHAIN_SHOWN = 4 };
+
+/* Where the expansion or the file that holds the place was asked for; of long chains the innermost
+ * frames and the outermost. */
+static void report_chain(struct as *as, struct as_loc loc, uint64_t order) {
+    const struct as_frame *f = loc.line != NULL ? loc.line->frame : NULL;
+    for (uint32_t shown = 0; f != NULL; f = f->at.line->frame, shown++) {
+        const bool outermost = f->at.line->frame == NULL;
+        if (shown >= CHAIN_SHOWN && !outermost) continue;
+        const uint32_t hidden = shown > CHAIN_SHOWN ? shown - CHAIN_SHOWN : 0;
+        char *more = hidden != 0 ? g_strdup_printf(" (%u more between)", hidden) : g_strdup("");
+        char *note = f->what != NULL ? g_strdup_printf("expanded from %s here%s", f->what, more)
+                                     : g_strdup_printf("included from here%s", more);
+        add_at(as, f->at, ISA_NOTE, 0, note, order);
+        g_free(note);
+        g_free(more);
+    }
+}
 
 void as_report(struct as *as, struct as_loc loc, enum isa_severity severity, uint32_t code,
                const char *format, ...) {
@@ -113,13 +156,7 @@ void as_report(struct as *as, struct as_loc loc, enum isa_severity severity, uin
     const uint64_t order = place | (uint64_t)as->messages->all->len;
     add_at(as, loc, severity, code, text, order);
     g_free(text);
-    uint32_t shown = 0;
-    for (const struct as_frame *f = loc.line != NULL ? loc.line->frame : NULL;
-         f != NULL && shown < 4; f = f->at.line->frame, shown++) {
-        char *note = g_strdup_printf("expanded from %s here", f->what);
-        add_at(as, f->at, ISA_NOTE, 0, note, order);
-        g_free(note);
-    }
+    report_chain(as, loc, order);
 }
 
 /* --- Names. --- */
@@ -177,7 +214,8 @@ static void as_begin(struct as *as, const char *filename) {
     as->files = g_hash_table_new(g_str_hash, g_str_equal);
     as->macros = g_hash_table_new(g_str_hash, g_str_equal);
     as->sections = g_ptr_array_new();
-    as->section_stack = g_ptr_array_new();
+    as->section_names = g_hash_table_new(g_str_hash, g_str_equal);
+    as->section_stack = g_array_new(false, false, 2 * sizeof(struct as_section *));
     as->pending = g_ptr_array_new();
     as->local_back = g_hash_table_new(NULL, NULL);
     as->local_forward = g_hash_table_new(NULL, NULL);
@@ -198,7 +236,8 @@ static void as_end(struct as *as) {
     g_hash_table_destroy(as->files);
     g_hash_table_destroy(as->macros);
     g_ptr_array_free(as->sections, true);
-    g_ptr_array_free(as->section_stack, true);
+    g_hash_table_destroy(as->section_names);
+    g_array_free(as->section_stack, true);
     g_ptr_array_free(as->pending, true);
     g_hash_table_destroy(as->local_back);
     g_hash_table_destroy(as->local_forward);
@@ -222,7 +261,7 @@ struct isa_object *isa_asm_source(const char *text, size_t length, const char *f
     struct as as = {.options = options != NULL ? options : &plain, .messages = messages};
     as_begin(&as, filename);
     read_sdk_header(&as);
-    as_push_text(&as, text, length, as_file(&as, filename));
+    as_push_text(&as, text, length, as_file(&as, filename), NULL);
     struct as_stmt stmt;
     while (as_next(&as, &stmt)) as_statement(&as, &stmt);
     if (as.in_bundle) as_error(&as, as.bundle_loc, ISA_BRACE, "'{' without '}'");

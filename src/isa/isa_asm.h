@@ -113,6 +113,7 @@ struct isa_asm_options {
     bool target_hardware; /* flags need sdk_header; instructions without public numbers are refused
                            */
     const char *sdk_header; /* text of a header whose #define lines give the numbers, or NULL */
+    const char *const *include_dirs; /* of .include and .incbin, NULL-terminated; may be NULL */
     GString *listing; /* filled if not NULL: offsets, words, source; inserted nops are marked */
 };
 /* `options` may be NULL. NULL result: *messages says why. Warnings may be there with a result. */
@@ -140,6 +141,7 @@ struct isa_place {
 /* Sections .interleaved and .interleaved.* that no place takes go to the interleaved region. */
 struct isa_layout {
     uint32_t text_base; /* executable sections; 0 = TARGET_CODE_BASE */
+    bool base_zero;     /* a text_base of 0 is the address 0 */
     uint32_t data_base; /* others; 0 = behind the text, on the next 8 bytes */
     const struct isa_place *places;
     uint32_t n_places;
@@ -179,6 +181,8 @@ const struct isa_image_symbol *isa_image_find(const struct isa_image *image, con
 const struct isa_image_symbol *isa_image_at(const struct isa_image *image, uint32_t address);
 /* Source line of an address; *ret_file is NULL when unknown. */
 uint32_t isa_image_line(const struct isa_image *image, uint32_t address, const char **ret_file);
+/* Contents from the first to the last address, gaps as zeros. */
+void isa_image_flat(const struct isa_image *image, GByteArray *out);
 /* ELF32 executable with symbols and line table; the reader trusts nothing. */
 void isa_image_write(const struct isa_image *image, GByteArray *out);
 struct isa_image *isa_image_read(const void *data, size_t size, const char *name, GError **error);
@@ -186,8 +190,9 @@ struct isa_image *isa_image_read(const void *data, size_t size, const char *name
 /* --- Listings of what is there. --- */
 
 enum { ISA_DUMP_SECTIONS = 1, ISA_DUMP_SYMBOLS = 2, ISA_DUMP_CODE = 4, ISA_DUMP_DATA = 8 };
-/* Disassembly of words from `address` on, a line each: address, words, text. */
-void isa_dump_words(GString *out, const uint32_t *words, size_t n, uint32_t address,
+/* Disassembly of bytes from `address` on, a line each: address, words, text; what is left behind the
+ * last word as .byte. */
+void isa_dump_bytes(GString *out, const uint8_t *bytes, size_t size, uint32_t address,
                     const struct isa_print *options);
 void isa_object_dump(GString *out, const struct isa_object *o, uint32_t what,
                      const struct isa_print *options);

@@ -16,13 +16,13 @@ struct view {
     const struct isa_line *lines;
     uint32_t n_lines;
     const GPtrArray *files;
-    uint32_t lines_base; /* address of offset 0 in `lines` */
+    uint32_t next_reloc, next_line; /* not yet printed; both lists are in order */
 };
 
-static void print_relocs(GString *out, const struct view *v, uint32_t from, uint32_t to) {
-    for (uint32_t i = 0; i < v->n_relocs; i++) {
-        const struct isa_reloc *r = &v->relocs[i];
-        if (r->offset < from || r->offset >= to) continue;
+static void print_relocs(GString *out, struct view *v, uint32_t from, uint32_t to) {
+    for (; v->next_reloc < v->n_relocs && v->relocs[v->next_reloc].offset < to; v->next_reloc++) {
+        const struct isa_reloc *r = &v->relocs[v->next_reloc];
+        if (r->offset < from) continue;
         const struct isa_symbol *s =
             &g_array_index(v->object->symbols, struct isa_symbol, r->symbol);
         g_string_append_printf(out, "  // reloc %u %s", r->type, s->name);
@@ -30,12 +30,13 @@ static void print_relocs(GString *out, const struct view *v, uint32_t from, uint
     }
 }
 
-static void print_line(GString *out, const struct view *v, uint32_t address) {
-    for (uint32_t i = 0; i < v->n_lines; i++)
-        if (v->lines[i].offset + v->lines_base == address)
-            g_string_append_printf(out, "  // %s:%u",
-                                   (const char *)g_ptr_array_index(v->files, v->lines[i].file),
-                                   v->lines[i].line);
+static void print_line(GString *out, struct view *v, uint32_t address) {
+    for (; v->next_line < v->n_lines && v->lines[v->next_line].offset <= address; v->next_line++) {
+        const struct isa_line *l = &v->lines[v->next_line];
+        if (l->offset != address) continue;
+        g_string_append_printf(out, "  // %s:%u",
+                               (const char *)g_ptr_array_index(v->files, l->file), l->line);
+    }
 }
 
 static void print_sending(GString *out, const struct isa_exch *e) {
@@ -96,8 +97,18 @@ static uint32_t print_one(GString *out, const uint32_t *words, size_t n, uint32_
     return used;
 }
 
-static void dump_code(GString *out, const uint32_t *words, size_t n, uint32_t address,
-                      const struct isa_print *options, const struct view *v) {
+static uint32_t *words_of(const uint8_t *bytes, size_t size) {
+    uint32_t *words = g_new(uint32_t, size / 4 + 1);
+    for (size_t i = 0; i < size / 4; i++)
+        words[i] = (uint32_t)bytes[4 * i] | (uint32_t)bytes[4 * i + 1] << 8 |
+                   (uint32_t)bytes[4 * i + 2] << 16 | (uint32_t)bytes[4 * i + 3] << 24;
+    return words;
+}
+
+static void dump_code(GString *out, const uint8_t *bytes, size_t size, uint32_t address,
+                      const struct isa_print *options, struct view *v) {
+    uint32_t *const words = words_of(bytes, size);
+    const size_t n = size / 4;
     for (size_t i = 0; i < n;) {
         const uint32_t at = address + (uint32_t)i * 4;
         if (v != NULL && v->labels != NULL && v->labels[i] != NULL)
@@ -110,11 +121,15 @@ static void dump_code(GString *out, const uint32_t *words, size_t n, uint32_t ad
         g_string_append_c(out, '\n');
         i += used;
     }
+    for (size_t i = 4 * n; i < size; i++)
+        g_string_append_printf(out, "%6x: %02x                 .byte 0x%02x\n",
+                               address + (uint32_t)i, bytes[i], bytes[i]);
+    g_free(words);
 }
 
-void isa_dump_words(GString *out, const uint32_t *words, size_t n, uint32_t address,
+void isa_dump_bytes(GString *out, const uint8_t *bytes, size_t size, uint32_t address,
                     const struct isa_print *options) {
-    dump_code(out, words, n, address, options, NULL);
+    dump_code(out, bytes, size, address, options, NULL);
 }
 
 static void dump_data(GString *out, const uint8_t *bytes, uint32_t size, uint32_t address) {
@@ -124,14 +139,6 @@ static void dump_data(GString *out, const uint8_t *bytes, uint32_t size, uint32_
             g_string_append_printf(out, "%s%02x", k % 4 == 0 ? " " : "", bytes[k]);
         g_string_append_c(out, '\n');
     }
-}
-
-static uint32_t *words_of(const uint8_t *bytes, uint32_t size) {
-    uint32_t *words = g_new(uint32_t, size / 4 + 1);
-    for (uint32_t i = 0; i < size / 4; i++)
-        words[i] = (uint32_t)bytes[4 * i] | (uint32_t)bytes[4 * i + 1] << 8 |
-                   (uint32_t)bytes[4 * i + 2] << 16 | (uint32_t)bytes[4 * i + 3] << 24;
-    return words;
 }
 
 static const char *binding_name(uint8_t binding) {
@@ -181,16 +188,14 @@ static void dump_object_code(GString *out, const struct isa_object *o, uint32_t 
         if (sym->section == (int32_t)index && sym->value % 4 == 0 && sym->type != ISA_SYM_SECTION)
             labels[sym->value / 4] = sym->name;
     }
-    const struct view v = {.labels = labels,
-                           .object = o,
-                           .files = o->files,
-                           .relocs = (const struct isa_reloc *)(const void *)s->relocs->data,
-                           .n_relocs = s->relocs->len,
-                           .lines = (const struct isa_line *)(const void *)s->lines->data,
-                           .n_lines = s->lines->len};
-    uint32_t *words = words_of(s->bytes->data, s->size);
-    dump_code(out, words, n, 0, options, &v);
-    g_free(words);
+    struct view v = {.labels = labels,
+                     .object = o,
+                     .files = o->files,
+                     .relocs = (const struct isa_reloc *)(const void *)s->relocs->data,
+                     .n_relocs = s->relocs->len,
+                     .lines = (const struct isa_line *)(const void *)s->lines->data,
+                     .n_lines = s->lines->len};
+    dump_code(out, s->bytes->data, s->size, 0, options, &v);
     g_free(labels);
 }
 
@@ -256,13 +261,11 @@ static void dump_image_code(GString *out, const struct isa_image *image,
         const uint32_t offset = sym->address - s->address;
         if (offset < s->size && offset % 4 == 0 && !sym->absolute) labels[offset / 4] = sym->name;
     }
-    const struct view v = {.labels = labels,
-                           .files = image->files,
-                           .lines = (const struct isa_line *)(const void *)image->lines->data,
-                           .n_lines = image->lines->len};
-    uint32_t *words = words_of(s->bytes, s->size);
-    dump_code(out, words, s->size / 4, s->address, options, &v);
-    g_free(words);
+    struct view v = {.labels = labels,
+                     .files = image->files,
+                     .lines = (const struct isa_line *)(const void *)image->lines->data,
+                     .n_lines = image->lines->len};
+    dump_code(out, s->bytes, s->size, s->address, options, &v);
     g_free(labels);
 }
 

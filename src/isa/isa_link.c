@@ -211,7 +211,7 @@ static void place_all(struct link *l) {
         if (in->kept && !in->placed && name_in_place(in->section->name, ".interleaved"))
             interleaved = put_at(in, interleaved);
     }
-    uint64_t text = y->text_base != 0 ? y->text_base : TARGET_CODE_BASE;
+    uint64_t text = y->text_base != 0 || y->base_zero ? y->text_base : TARGET_CODE_BASE;
     for (uint32_t pass = 0; pass < 2; pass++) {
         uint64_t at = pass == 0 ? text : y->data_base != 0 ? y->data_base : align_up_u64(text, 8);
         for (uint32_t i = 0; i < l->n_inputs; i++) {

@@ -123,3 +123,16 @@ uint32_t isa_image_line(const struct isa_image *image, uint32_t address, const c
     *ret_file = g_ptr_array_index(image->files, line->file);
     return line->line;
 }
+
+void isa_image_flat(const struct isa_image *image, GByteArray *out) {
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < image->segments->len; i++) {
+        const struct isa_segment *s = &g_array_index(image->segments, struct isa_segment, i);
+        if (i == 0) first = s->address;
+        const uint32_t end = s->address - first + s->size, from = out->len;
+        if (s->bytes == NULL) continue;
+        g_byte_array_set_size(out, end);
+        memset(out->data + from, 0, end - from);
+        memcpy(out->data + (s->address - first), s->bytes, s->size);
+    }
+}

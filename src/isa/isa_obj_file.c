@@ -188,6 +188,11 @@ static bool known_reloc(uint32_t type) {
     return type <= ISA_R_RUN || (type >= ISA_R_16_S3 && type <= ISA_R_21);
 }
 
+static int compare_relocs(const void *a, const void *b) {
+    const struct isa_reloc *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
 static bool read_relocs_of(struct object_in *in, const struct elf_section *s, GError **error) {
     if (s->info >= in->elf.n_sections || in->section_of[s->info] < 0) return true;
     struct isa_section *home = g_ptr_array_index(in->object->sections, in->section_of[s->info]);
@@ -210,6 +215,7 @@ static bool read_relocs_of(struct object_in *in, const struct elf_section *s, GE
         r.symbol = (info >> 8) - 1;
         g_array_append_val(home->relocs, r);
     }
+    g_array_sort(home->relocs, compare_relocs);
     return true;
 }
 

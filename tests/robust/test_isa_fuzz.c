@@ -164,7 +164,7 @@ static void test_words(void) {
         uint32_t words[64];
         for (uint32_t i = 0; i < ARRAY_LEN(words); i++) words[i] = (uint32_t)g_test_rand_int();
         GString *out = g_string_new(NULL);
-        isa_dump_words(out, words, below(64), 0x4c000, NULL);
+        isa_dump_bytes(out, (const uint8_t *)words, below(256), 0x4c000, NULL);
         g_string_free(out, true);
     }
 }
