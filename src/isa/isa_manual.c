@@ -86,6 +86,24 @@ static void print_kind(GString *out, enum isa_kind kind, const char *title) {
         if (isa_form(op)->kind == kind) print_form(out, op);
 }
 
+/* `RND[18:16]`: the fields that are known; registers of one number differ by name. */
+static void print_fields(GString *out, const char *csr) {
+    static const struct {
+        const char *csr, *field;
+        uint32_t shift, bits;
+    } fields[] = {
+#define ISA_CSR_FIELD(csr, field, shift, bits) {#csr, #field, shift, bits},
+#include "isa/isa_csr_field.def"
+#undef ISA_CSR_FIELD
+    };
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        if (strcmp(fields[i].csr, csr) != 0) continue;
+        g_string_append_printf(out, " %s[%u", fields[i].field, fields[i].shift + fields[i].bits - 1);
+        if (fields[i].bits > 1) g_string_append_printf(out, ":%u", fields[i].shift);
+        g_string_append_c(out, ']');
+    }
+}
+
 static void print_csrs(GString *out) {
     static const struct {
         const char *name, *space, *who;
@@ -97,14 +115,19 @@ static void print_csrs(GString *out) {
     };
     g_string_append(out, "\n## Registers of the machine\n\n`get` and `put` reach the lower space, "
                          "`uget` and `uput` (also written `get` and `put` with an $a register) the "
-                         "upper one.\n\n| name | space | who | index |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        g_string_append_printf(out, "| `$%s` | %s | %s | 0x%02x |\n", rows[i].name,
+                         "upper one. Debug registers keep their fields; writes that would arm a break are "
+                         "refused (fault 16): where it stops a context is not public.\n\n"
+                         "| name | space | who | index | fields |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        g_string_append_printf(out, "| `$%s` | %s | %s | 0x%02x |", rows[i].name,
                                rows[i].space[0] == 'U' ? "upper" : "lower",
                                rows[i].who[0] == 'W'   ? "worker"
                                : rows[i].who[0] == 'S' ? "supervisor"
                                                        : "both",
                                rows[i].index);
+        print_fields(out, rows[i].name);
+        g_string_append(out, " |\n");
+    }
 }
 
 static void print_flags(GString *out) {
