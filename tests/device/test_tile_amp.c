@@ -28,6 +28,8 @@ static const struct form FORMS[] = {
 
 struct problem {
     const struct form *f;
+    uint32_t n_items; /* of N_ITEMS */
+    int warm;         /* phase of all warm-up calls, or -1: each its own (isa 4.3) */
     uint32_t engines, phases, per_phase, inputs;
     double x[N_ITEMS][32], w[16][32], p[N_ITEMS][16];
     uint32_t x_bits[N_ITEMS][32], w_bits[16][32], p_bits[N_ITEMS][16];
@@ -51,7 +53,7 @@ static double value(bool integers, uint32_t stream, uint32_t i) {
 }
 
 static void problem_make(struct problem *q, const struct form *f, uint32_t engines, bool integers) {
-    *q = (struct problem){.f = f, .engines = engines};
+    *q = (struct problem){.f = f, .engines = engines, .n_items = N_ITEMS, .warm = -1};
     q->phases = f->type == F32 ? 2 * engines : engines;
     q->per_phase = f->type == F32 ? 1 : f->type == F16 ? 4 : 8;
     q->inputs = q->phases * q->per_phase;
@@ -96,7 +98,7 @@ static uint32_t set_of_call(const struct problem *q, uint32_t phase) {
 static void partial_words(const struct problem *q, uint32_t item, uint32_t phase, uint32_t ret[2]) {
     const int pair = pair_of_call(q, phase);
     ret[0] = ret[1] = 0;
-    if (pair < 0 || item >= N_ITEMS) return;
+    if (pair < 0 || item >= q->n_items) return;
     const uint32_t u = 2 * (uint32_t)pair;
     const uint32_t *p = q->p_bits[item];
     if (q->f->half_in) {
@@ -112,7 +114,7 @@ static void partial_words(const struct problem *q, uint32_t item, uint32_t phase
 static void x_words(const struct problem *q, uint32_t item, uint32_t phase, uint32_t ret[2]) {
     const uint32_t bits = q->f->type == F16 ? 16 : q->f->type == F8 ? 8 : 32;
     uint64_t v = 0;
-    for (uint32_t k = 0; k < q->per_phase && item < N_ITEMS; k++)
+    for (uint32_t k = 0; k < q->per_phase && item < q->n_items; k++)
         v |= (uint64_t)q->x_bits[item][phase * q->per_phase + k] << bits * k;
     ret[0] = (uint32_t)v;
     ret[1] = (uint32_t)(v >> 32);
@@ -125,9 +127,10 @@ static void program_make(struct build *pb, const struct problem *q) {
     uint32_t call = 0;
     I(SETZI_A, 0, 8);
     I(UPUT, ISA_CSR_FP_CLR, 0);
-    for (uint32_t item = 0; item < N_ITEMS + 2; item++)
+    for (uint32_t item = 0; item < q->n_items + 2; item++)
         for (uint32_t phase = 0; phase < q->phases; phase++, call++) {
             uint32_t x[2], p[2];
+            const uint32_t written = item == 0 && q->warm >= 0 ? (uint32_t)q->warm : phase;
             x_words(q, item == 0 ? N_ITEMS : item - 1, phase, x);
             partial_words(q, item, phase, p);
             put32(&b, X_AT + 8 * call, x[0]);
@@ -140,7 +143,7 @@ static void program_make(struct build *pb, const struct problem *q) {
             I(LD64_Z, 0, 0, 15, 0);
             I(LD64_Z, 2, 1, 15, 0);
             I(OR64, 4, 14, 14);
-            build_word(&b, word_of(q->f->op, 4, 0, 2, (int)(flags | phase)));
+            build_word(&b, word_of(q->f->op, 4, 0, 2, (int)(flags | written)));
             I(ST64_Z, 4, 2, 15, 0);
         }
     I(EXITZ, 15);
@@ -190,10 +193,19 @@ static double plain(const struct problem *q, uint32_t item, uint32_t unit) {
     return sum;
 }
 
-static void check_form(const struct form *f, uint32_t engines, bool integers, enum tile_simd simd) {
+struct variant {
+    uint32_t engines, n_items;
+    bool integers;
+    int warm;
+};
+static void check_form(const struct form *f, const struct variant *v, enum tile_simd simd) {
+    const uint32_t engines = v->engines;
+    const bool integers = v->integers;
     struct problem q;
     struct build b;
     problem_make(&q, f, engines, integers);
+    q.n_items = v->n_items;
+    q.warm = v->warm;
     build_init(&b, (struct tile_config){.simd = simd});
     load_weights(&b.tile, &q);
     b.tile.s.fp_infmt = 3;
@@ -201,7 +213,7 @@ static void check_form(const struct form *f, uint32_t engines, bool integers, en
     const enum tile_stop_reason r = run_worker(&b);
     g_assert_cmpint(b.tile.fault.number, ==, TILE_FAULT_NONE);
     g_assert_cmpint(r, ==, TILE_STOP_DONE);
-    for (uint32_t item = 0; item < N_ITEMS; item++)
+    for (uint32_t item = 0; item < q.n_items; item++)
         for (uint32_t u = 0; u < 8 * f->sets; u++) {
             if (u % 8 >= 2 * engines) continue;
             const uint32_t got = result_bits(&b, &q, item, u);
@@ -215,10 +227,14 @@ static void check_form(const struct form *f, uint32_t engines, bool integers, en
 static void test_forms(void) {
     for (uint32_t k = 0; k < ARRAY_LEN(FORMS); k++)
         for (uint32_t engines = 1; engines <= 4; engines *= 2) {
-            if (FORMS[k].type == F32 && engines == 1) continue; /* only P2 is known, isa 4.5 */
-            for (uint32_t integers = 0; integers < 2; integers++)
-                for (uint32_t simd = TILE_SIMD_AUTO; simd <= (uint32_t)tile_simd_best(); simd++)
-                    check_form(&FORMS[k], engines, integers, (enum tile_simd)simd);
+            for (uint32_t n = 0; n < 2 * N_ITEMS; n++)
+                for (uint32_t simd = TILE_SIMD_AUTO; simd <= (uint32_t)tile_simd_best(); simd++) {
+                    /* F32 with one engine: P0 and P1 as the larger ones; only P2 is public, isa 4.5 */
+                    const struct variant v = {engines, n / 2 + 1, n % 2, -1};
+                    check_form(&FORMS[k], &v, (enum tile_simd)simd);
+                    if (engines == 1 || FORMS[k].type == F32) continue;
+                    check_form(&FORMS[k], &(struct variant){engines, n / 2 + 1, n % 2, 1}, (enum tile_simd)simd);
+                }
         }
 }
 
@@ -361,6 +377,66 @@ static void test_slic(void) {
             for (uint32_t w = 0; w < 4; w++) check_slic(&SLICS[k], taps, w);
 }
 
+/* --- Misuse. --- */
+
+/* Flags by the sheet: E4 P0..P3, E2 P0..P1, E1 P0 (isa 4.2), F32 P0..P7, P0..P3, P0..P2; SLIC: W 0..3, 3 or 4
+ * taps, F32 also L or U (isa 4.8). */
+static bool flag_exists(const char *name, uint32_t v) {
+    const bool f32 = g_str_has_prefix(name, "f32");
+    if (g_str_has_suffix(name, "slic")) return v < (f32 ? 16u : 8u);
+    static const uint32_t phases[2][3] = {{4, 2, 1}, {8, 4, 3}};
+    return v / 8 < 3 && v % 8 < phases[f32][v / 8];
+}
+static bool matrix_op(enum isa_op op) {
+    const char *name = isa_form(op)->mnemonic;
+    if (op == ISA_OP_F32SISOV2SLIC) return false; /* refused as a whole */
+    return (g_str_has_suffix(name, "amp") && !g_str_has_suffix(name, "clamp")) || g_str_has_suffix(name, "slic");
+}
+/* One call in worker 0; accumulators and weights defined as the masks say. */
+static enum tile_fault_number call(enum isa_op op, uint32_t flags, uint32_t acc, uint64_t weights, int partial) {
+    struct build b;
+    build_init(&b, (struct tile_config){0});
+    build_word(&b, word_of(op, 4, 0, partial, (int)flags));
+    I(EXITZ, 15);
+    struct tile_worker *w = &b.tile.w[0];
+    w->defined = UINT32_MAX;
+    for (uint32_t r = 0; r < 8; r++) w->a[r] = 0x3c003c00;
+    memset(&w->acc, 0, sizeof w->acc);
+    w->acc_defined = acc;
+    b.tile.weights_defined = weights;
+    run_worker(&b);
+    const enum tile_fault_number n = b.tile.fault.number;
+    build_free(&b);
+    return n;
+}
+
+static void test_misuse(void) {
+    for (uint32_t op = 0; op < ISA_N_OPS; op++) {
+        if (!matrix_op((enum isa_op)op)) continue;
+        const char *name = isa_form((enum isa_op)op)->mnemonic;
+        const bool slic = g_str_has_suffix(name, "slic"), two = strstr(name, "ov") != NULL;
+        const uint32_t all = two ? UINT32_MAX : 0x00ff00ff;
+        for (uint32_t v = 0; v < 64; v++)
+            g_assert_cmpint(call((enum isa_op)op, v, UINT32_MAX, UINT64_MAX, 14), ==,
+                            flag_exists(name, v) ? TILE_FAULT_NONE : TILE_FAULT_INSTR_OPERAND);
+        /* What a call uses must have been set, and nothing else. */
+        g_assert_cmpint(call((enum isa_op)op, 0, 0, UINT64_MAX, 14), ==, TILE_FAULT_ACCUMULATORS_UNDEFINED);
+        g_assert_cmpint(call((enum isa_op)op, 0, UINT32_MAX, 0, 14), ==, TILE_FAULT_WEIGHTS_UNDEFINED);
+        const uint32_t used = slic ? all & 0xffff : all;
+        const uint64_t words = two ? UINT64_C(0x1111111111111111) : UINT64_C(0x11111111);
+        g_assert_cmpint(call((enum isa_op)op, 0, used, words, 14), ==, TILE_FAULT_NONE);
+        for (uint32_t k = 0; k < 32; k++)
+            if (used >> k & 1)
+                g_assert_cmpint(call((enum isa_op)op, 0, used & ~(1u << k), words, 14), ==, TILE_FAULT_ACCUMULATORS_UNDEFINED);
+        for (uint32_t k = 0; k < 64; k += 4)
+            if (words >> k & 1)
+                g_assert_cmpint(call((enum isa_op)op, 0, used, words & ~(UINT64_C(1) << k), 14), ==, TILE_FAULT_WEIGHTS_UNDEFINED);
+    }
+    /* The partial of a U call must be zero (isa 4.8). */
+    g_assert_cmpint(call(ISA_OP_F32SISOSLIC, ISA_SLIC_UPPER, UINT32_MAX, UINT64_MAX, 2), ==, TILE_FAULT_INSTR_OPERAND);
+    g_assert_cmpint(call(ISA_OP_F32SISOSLIC, 0, UINT32_MAX, UINT64_MAX, 2), ==, TILE_FAULT_NONE);
+}
+
 /* Model B: what lies below 31 fraction bits of the largest term is lost, in magnitude. */
 static void test_window_model(void) {
     for (uint32_t model = 0; model < 2; model++) {
@@ -390,6 +466,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/amp/f8-scale", test_f8_scale);
     g_test_add_func("/tile/amp/overflow", test_overflow);
     g_test_add_func("/tile/amp/slic", test_slic);
+    g_test_add_func("/tile/amp/misuse", test_misuse);
     g_test_add_func("/tile/amp/window", test_window_model);
     return g_test_run();
 }
