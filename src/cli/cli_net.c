@@ -379,8 +379,38 @@ static char *infeasible_json(const struct plan_infeasible *f, const char *help) 
     return g_string_free(s, false);
 }
 
-static void infeasible_plan(const struct cli_net *n, const struct plan_infeasible *f,
-                            struct cli_built *ret) {
+/* Whether a plan exists with other options. */
+static bool plan_exists(const struct cli_net *n, const struct plan_options *o) {
+    struct plan_result r;
+    const bool ok = plan_graph(n->graph, o, &r, NULL) == PLAN_OK;
+    if (ok) program_free(r.program);
+    return ok;
+}
+
+/* What would help, with what is known of it. */
+static GString *plan_help(const struct cli_net *n, const struct plan_options *o,
+                          const struct plan_infeasible *f) {
+    GString *help = g_string_new("a smaller batch or fewer rows");
+    struct plan_options f8 = *o, more = *o;
+    f8.fp8 = true;
+    more.n_tiles = TARGET_N_TILES;
+    if (!o->fp8)
+        g_string_append_printf(help, ", operands of products in F8 (--fp8-scale%s)",
+                               plan_exists(n, &f8) ? "; a plan then exists" : "");
+    if (n->graph->n_blocks > 1) {
+        g_string_append(help, ", fewer iterations of its repeat");
+        if (f->fewer_iterations != 0)
+            g_string_append_printf(help, " (%u fewer are enough for this product)", f->fewer_iterations);
+    }
+    if (n->tiles < TARGET_N_TILES)
+        g_string_append_printf(help, ", more tiles (--tiles; %d of %u are used%s)", n->tiles,
+                               TARGET_N_TILES,
+                               plan_exists(n, &more) ? "; with all a plan exists" : "");
+    return help;
+}
+
+static void infeasible_plan(const struct cli_net *n, const struct plan_options *o,
+                            const struct plan_infeasible *f, struct cli_built *ret) {
     GString *s = g_string_new(NULL);
     g_string_append_printf(s,
                            "does not fit: '%s' needs %" G_GUINT64_FORMAT " bytes of %s memory on "
@@ -388,15 +418,13 @@ static void infeasible_plan(const struct cli_net *n, const struct plan_infeasibl
                            " bytes too many\n",
                            f->operation, f->needs_bytes, f->memory, f->tile, f->has_bytes,
                            f->needs_bytes - f->has_bytes);
+    if (f->grid[0] != 0)
+        g_string_append_printf(s, "  on the grid that lacks least, %ux%ux%u (rows x columns x "
+                                  "inner):\n", f->grid[0], f->grid[1], f->grid[2]);
     for (uint32_t i = 0; i < f->n_users; i++)
         g_string_append_printf(s, "  %12" G_GUINT64_FORMAT " B  %s\n", f->users[i].bytes,
                                f->users[i].name);
-    GString *help = g_string_new("a smaller batch or fewer rows");
-    if (n->fp8_scale == NULL) g_string_append(help, ", operands of products in F8 (--fp8-scale)");
-    if (n->graph->n_blocks > 1) g_string_append(help, ", fewer iterations of its repeat");
-    if (n->tiles < TARGET_N_TILES)
-        g_string_append_printf(help, ", more tiles (--tiles; %d of %u are used)", n->tiles,
-                               TARGET_N_TILES);
+    GString *help = plan_help(n, o, f);
     g_string_append_printf(s, "what would help: %s\n", help->str);
     g_free(ret->report);
     ret->report = g_string_free(s, false);
@@ -417,7 +445,7 @@ static bool compile_rank(const struct cli_net *n, const struct plan_options *o,
     const enum plan_status status = plan_graph(n->graph, o, &plan, error);
     if (status == PLAN_ERROR) return false;
     if (status == PLAN_INFEASIBLE) {
-        if (ret->report == NULL) infeasible_plan(n, &plan.infeasible, ret);
+        if (ret->report == NULL) infeasible_plan(n, o, &plan.infeasible, ret);
         return true;
     }
     cli_stage("placing, scheduling and emitting");

@@ -206,23 +206,76 @@ static void add_homes(const struct search *s, const struct graph *g, uint32_t mi
     }
 }
 
+/* The largest operands and results of a product by the tensors' names. */
+static void name_users(const struct plan_gemm *m, struct plan_infeasible *x) {
+    const struct graph *g = m->g;
+    const char *computed = g->values[m->left].name;
+    const char *parameter = g->values[plan_resolve(g, m->right)].name;
+    for (uint32_t i = 0; i < x->n_users; i++) {
+        const char *role = x->users[i].name;
+        const bool left = strcmp(role, "left operand") == 0;
+        const char *name = left || g_str_has_suffix(role, "coefficients")
+                               ? (left != m->swapped ? computed : parameter)
+                               : g->values[m->result].name;
+        char *text = g_strdup_printf("%s (%s of %s)", name, role, x->operation);
+        x->users[i].name = g_intern_string(text);
+        g_free(text);
+    }
+}
+
+/* Iterations that a repeat would have to lose for its parameters to make room. */
+static uint32_t fewer_iterations(const struct search *s, const struct graph *g, uint64_t missing) {
+    uint64_t most = 0;
+    uint32_t fewer = 0;
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        if (g->ops[op].kind != GRAPH_REPEAT) continue;
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < s->p.n_gemms; i++) {
+            uint32_t position = 0;
+            while (s->p.ops[position] != s->p.gemms[i].op) position++;
+            if (s->p.repeat_of[position] == op)
+                bytes += home_bytes(s, g, i, PROGRAM_NONE) / g->ops[op].attrs.count;
+        }
+        bytes /= s->o->n_tiles;
+        if (bytes * g->ops[op].attrs.count <= most) continue;
+        most = bytes * g->ops[op].attrs.count;
+        const uint64_t n = ceil_div_u64(missing, bytes);
+        fewer = n < g->ops[op].attrs.count ? (uint32_t)n : 0;
+    }
+    return fewer;
+}
+
+/* Candidates of all products; reports the product that lacks most where some have none. */
+static enum plan_status find_candidates(struct search *s, const struct graph *g,
+                                        struct plan_result *ret) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < s->p.n_gemms; i++) {
+        plan_gemm_candidates(&s->p.gemms[i], s->o, homes_bytes(s, g, i), s->arena, &s->sets[i]);
+        ret->evaluations += s->sets[i].evaluations;
+        if (s->sets[i].n != 0) continue;
+        struct plan_infeasible x = s->sets[i].best_misfit;
+        if (x.needs_bytes == 0) {
+            plan_refuse(&g->ops[s->p.gemms[i].op], "no grid satisfies the constraint", s->error);
+            return PLAN_ERROR;
+        }
+        name_users(&s->p.gemms[i], &x);
+        add_homes(s, g, i, &x);
+        const uint64_t missing = x.needs_bytes - x.has_bytes;
+        if (missing <= most) continue;
+        most = missing;
+        if (strcmp(x.memory, "all") == 0) x.fewer_iterations = fewer_iterations(s, g, missing);
+        ret->infeasible = x;
+    }
+    return most != 0 ? PLAN_INFEASIBLE : PLAN_OK;
+}
+
 static enum plan_status run(struct search *s, const struct graph *g, struct plan_result *ret) {
     if (!plan_find(&s->p, g, s->o, s->arena, s->error)) return PLAN_ERROR;
     for (uint32_t i = 0; i < s->p.n_gemms; i++)
         if (s->p.gemms[i].source != PROGRAM_NONE) s->n_readers[s->p.gemms[i].source]++;
+    const enum plan_status status = find_candidates(s, g, ret);
+    if (status != PLAN_OK) return status;
     for (uint32_t i = 0; i < s->p.n_gemms; i++) {
-        plan_gemm_candidates(&s->p.gemms[i], s->o, homes_bytes(s, g, i), s->arena, &s->sets[i]);
-        ret->evaluations += s->sets[i].evaluations;
-        if (s->sets[i].n == 0) {
-            ret->infeasible = s->sets[i].best_misfit;
-            add_homes(s, g, i, &ret->infeasible);
-            if (ret->infeasible.needs_bytes == 0) {
-                plan_refuse(&g->ops[s->p.gemms[i].op], "no grid satisfies the constraint",
-                            s->error);
-                return PLAN_ERROR;
-            }
-            return PLAN_INFEASIBLE;
-        }
         solve(s, i);
         sort_costs(s, i);
     }

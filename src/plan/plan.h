@@ -85,11 +85,15 @@ struct plan_user {
     const char *name;
     uint64_t bytes;
 };
+/* Of the products that fit nowhere, the one that lacks most, on the grid on which it lacks least;
+ * else the value that lacks most. */
 struct plan_infeasible {
-    const char *operation; /* with the smallest excess */
-    const char *memory;    /* "standard", "interleaved" or "all" */
+    const char *operation;
+    const char *memory; /* "standard", "interleaved" or "all" */
     uint32_t tile;
     uint64_t needs_bytes, has_bytes;
+    uint32_t grid[3];        /* rows, columns, inner; 0 = not a product's */
+    uint32_t fewer_iterations; /* of the repeat with most parameters, that would do; 0 = none would */
     uint32_t n_users;
     struct plan_user users[8]; /* largest first */
 };

@@ -405,14 +405,14 @@ static struct program *build_pass(struct build *b) {
     return NULL;
 }
 
-/* A value whose shard alone is more than a tile has. */
+/* Of the values whose shard alone is more than a tile has, the largest is named. */
 static bool values_fit(const struct build *b, const struct program *p,
                        struct plan_infeasible *ret_misfit) {
     const uint64_t has = b->o->standard_bytes + b->o->interleaved_bytes;
     for (uint32_t i = 0; i < p->n_values; i++) {
         uint32_t tile;
         const uint64_t needs = program_value_fullest(&p->values[i], p->n_tiles, &tile);
-        if (needs <= has) continue;
+        if (needs <= MAX(has, ret_misfit->needs_bytes)) continue;
         const char *name = g_intern_string(p->values[i].name);
         *ret_misfit = (struct plan_infeasible){.operation = name,
                                                .memory = "all",
@@ -421,9 +421,8 @@ static bool values_fit(const struct build *b, const struct program *p,
                                                .has_bytes = has,
                                                .n_users = 1,
                                                .users = {{name, needs}}};
-        return false;
     }
-    return true;
+    return ret_misfit->needs_bytes == 0;
 }
 
 struct program *plan_build_program(const struct plan_order *order, const struct plan_options *o,

@@ -181,6 +181,33 @@ static void set_cycles(const struct plan_gemm *m, struct plan_candidate *c) {
         c->product_cycles + c->partial_cycles + c->reduce_cycles + c->pointwise_cycles;
 }
 
+static void add_user(struct plan_infeasible *x, const char *name, uint64_t bytes) {
+    if (bytes == 0) return;
+    uint32_t i = x->n_users++;
+    for (; i > 0 && x->users[i - 1].bytes < bytes; i--) x->users[i] = x->users[i - 1];
+    x->users[i] = (struct plan_user){name, bytes};
+}
+
+/* What the tile holds where it needs most: while the product runs, or while partials are reduced. */
+static void list_users(const struct plan_candidate *c, struct plan_infeasible *x) {
+    const uint32_t home = c->home == PLAN_HOME_APART ? c->resident_bytes : 0;
+    const uint32_t kept = c->passes == 1 ? 0 : c->k > 1 ? c->result_bytes : c->passes * c->out_bytes;
+    const uint32_t during = c->left_bytes + c->right_bytes + home + c->out_bytes + kept;
+    x->n_users = 0;
+    add_user(x, "result", c->out_bytes);
+    if (c->peak_bytes == during) {
+        add_user(x, "left operand", c->left_bytes);
+        add_user(x, "coefficients", c->right_bytes);
+        add_user(x, "home of the coefficients", home);
+        add_user(x, "finished passes", kept);
+    } else {
+        add_user(x, "coefficients", c->passes > 1 ? c->right_bytes : 0);
+        add_user(x, "home of the coefficients", c->passes > 1 ? home : c->resident_bytes);
+        add_user(x, "received partials", c->received_bytes);
+        add_user(x, "reduced result", c->result_bytes);
+    }
+}
+
 static bool fits(struct price *p, const struct plan_candidate *c) {
     const struct plan_options *o = p->o;
     const uint64_t sum = (uint64_t)o->standard_bytes + o->interleaved_bytes;
@@ -195,17 +222,8 @@ static bool fits(struct price *p, const struct plan_candidate *c) {
                                   .memory = total ? "interleaved" : "all",
                                   .needs_bytes = needs,
                                   .has_bytes = has,
-                                  .n_users = 4,
-                                  .users = {{"left operand", c->left_bytes},
-                                            {"coefficients", c->right_bytes},
-                                            {"result", c->out_bytes},
-                                            {"received partials", c->received_bytes}}};
-    for (uint32_t i = 1; i < x->n_users; i++)
-        for (uint32_t j = i; j > 0 && x->users[j].bytes > x->users[j - 1].bytes; j--) {
-            const struct plan_user u = x->users[j];
-            x->users[j] = x->users[j - 1];
-            x->users[j - 1] = u;
-        }
+                                  .grid = {c->r, c->c, c->k}};
+    list_users(c, x);
     return false;
 }
 

@@ -272,6 +272,30 @@ static void test_infeasible(void) {
     graph_free(g);
 }
 
+static void expect_misfit(const char *text, const char *operation, const char *user) {
+    struct graph *g = graph_parse(text, "f", NULL);
+    struct plan_options o;
+    struct plan_result r;
+    plan_options_defaults(&o);
+    o.n_tiles = 2;
+    g_assert_cmpint(plan_graph(g, &o, &r, NULL), ==, PLAN_INFEASIBLE);
+    g_assert_cmpstr(r.infeasible.operation, ==, operation);
+    g_assert_cmpstr(r.infeasible.users[0].name, ==, user);
+    graph_free(g);
+}
+
+/* Not the first that does not fit is named but the one that lacks most, by its tensors. */
+static void test_tightest(void) {
+    expect_misfit("graph two\n%x = input [64, 3000]\n%w = parameter [3000, 200]\n"
+                  "%v = parameter [200, 60000]\n%y = gemm %x, %w\n%z = gemm %y, %v\noutput %z\n",
+                  "z", "v (coefficients of z)");
+    expect_misfit("graph two\n%x = input [64, 60000]\n%w = parameter [60000, 200]\n"
+                  "%v = parameter [200, 3000]\n%y = gemm %x, %w\n%z = gemm %y, %v\noutput %z\n",
+                  "y", "w (coefficients of y)");
+    expect_misfit("graph sizes\n%x = input [1000, 800]\n%w = input [2000, 1600]\n"
+                  "%y = gelu %x\n%z = gelu %w\noutput %y\noutput %z\n", "w", "w");
+}
+
 static void expect_refusal(const char *text, const char *part) {
     GError *error = NULL;
     struct program *p = program_parse(text, "f", &error);
@@ -307,6 +331,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/plan/workloads", test_workloads);
     g_test_add_func("/plan/constraints", test_constraints);
     g_test_add_func("/plan/infeasible", test_infeasible);
+    g_test_add_func("/plan/tightest", test_tightest);
     g_test_add_func("/program/errors", test_program_errors);
     return g_test_run();
 }
