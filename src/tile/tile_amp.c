@@ -25,7 +25,8 @@ const struct tile_amp_vec *tile_amp_vec(enum tile_simd simd) {
 
 /* --- Sums. --- */
 
-/* Model B: all magnitudes cut to 31 fraction bits below the largest exponent. */
+/* Model B: significands 1.f on a common scale, that of the largest exponent, with 31 fraction bits;
+ * what lies below is cut off each magnitude. */
 static float window_sum(float acc, const double *p, uint32_t n) {
     int emax = INT32_MIN, e;
     double whole = (double)acc;
@@ -34,8 +35,8 @@ static float window_sum(float acc, const double *p, uint32_t n) {
     for (uint32_t i = 0; i <= n; i++) {
         const double v = i < n ? p[i] : (double)acc;
         if (v == 0) continue;
-        frexp(v, &e);
-        if (e > emax) emax = e;
+        frexp(v, &e); /* of 0.1f: one more than that of 1.f */
+        if (e - 1 > emax) emax = e - 1;
     }
     if (emax == INT32_MIN) return num_f32_round(whole);
     int64_t sum = 0;

@@ -20,6 +20,7 @@ static uint8_t shadow[SPAN];
 /* --- Random values. --- */
 
 static uint64_t seed, draws;
+static bool window; /* the matrix unit's model B */
 static uint64_t any(void) { return rand_u64(seed, 77, draws++); }
 static uint32_t below(uint32_t n) { return (uint32_t)(any() % n); }
 static bool chance(uint32_t n) { return below(n) == 0; }
@@ -62,7 +63,7 @@ static uint32_t some_word(void) {
 
 /* A worker's state. Every second one has the usual modes, in which vector code may run. */
 static void state_make(struct oracle *s) {
-    *s = (struct oracle){.memory = sram_at(b.sram, 0, LOW), .memory_base = LOW, .slots = 1};
+    *s = (struct oracle){.memory = sram_at(b.sram, 0, LOW), .memory_base = LOW, .slots = 1, .window = window};
     for (uint32_t r = 0; r < 12; r++) s->m[r] = chance(2) ? PICK(EDGE_WORDS) : (uint32_t)any();
     for (uint32_t r = 0; r < 8; r++) s->a[r] = some_word();
     const bool tame = chance(2), raw = !tame && chance(3); /* raw: what f16v4istacc may leave */
@@ -138,7 +139,7 @@ static void value_make(struct oracle *s, const struct step *x) {
 
 /* --- Accesses: registers are given addresses that can be used. --- */
 
-static uint32_t place(uint32_t window, uint32_t align) { return window + below((WINDOW - 0x800) / align) * align + 0x400; }
+static uint32_t place(uint32_t area, uint32_t align) { return area + below((WINDOW - 0x800) / align) * align + 0x400; }
 
 static bool distinct(const struct step *x) {
     uint32_t used = 0;
@@ -392,14 +393,17 @@ static void data_make(void) {
     sram_mark_written(b.sram, 0, LOW, SPAN);
 }
 
-/* `times` slots of every form that a worker executes. */
-static void run_all(enum tile_simd simd, uint64_t with_seed, uint32_t times) {
+static bool ends_with(enum isa_op op, const char *what) { return g_str_has_suffix(isa_form(op)->mnemonic, what); }
+/* `times` slots of every form that a worker executes; model B: of the matrix unit's. */
+static void run_all(const struct tile_config *c, uint64_t with_seed, uint32_t times) {
     seed = with_seed;
     draws = 0;
-    build_init(&b, (struct tile_config){.simd = simd});
+    window = c->amp_model == TILE_AMP_WINDOW;
+    build_init(&b, *c);
     data_make();
     for (uint32_t op = 0; op < ISA_N_OPS; op++) {
         if (!is_worker_op(op)) continue;
+        if (window && !ends_with((enum isa_op)op, "amp") && !ends_with((enum isa_op)op, "slic")) continue;
         const bool alone = isa_form(op)->pipe == ISA_SOLO;
         for (uint32_t k = 0; k < times; k++)
             n_executed[op] += try_slot(op, !alone && k % 3 == 2);
@@ -410,7 +414,11 @@ static void run_all(enum tile_simd simd, uint64_t with_seed, uint32_t times) {
 
 static void test_worker(void) {
     for (uint32_t simd = TILE_SIMD_SCALAR; simd <= (uint32_t)tile_simd_best(); simd++)
-        run_all((enum tile_simd)simd, 20 + simd, 300);
+        run_all(&(struct tile_config){.simd = (enum tile_simd)simd}, 20 + simd, 300);
+}
+static void test_window(void) {
+    run_all(&(struct tile_config){.amp_model = TILE_AMP_WINDOW}, 51, 400);
+    window = false;
 }
 
 /* --- The supervisor: what it shares with workers, and its own instructions. --- */
@@ -650,6 +658,70 @@ static void test_status(void) {
     build_free(&b);
 }
 
+/* What a launch sets and what a context keeps (isa 1.5). */
+static void test_launch_state(void) {
+    build_init(&b, (struct tile_config){0});
+    seed = 61;
+    struct oracle s;
+    state_make(&s);
+    s.ctl &= ~7u;
+    put32(&b, CODE, W(EXITZ, 15));
+    tile_from(&s);
+    b.tile.w[0].repeat_count = 0;
+    tile_run(&b.tile, 1000);
+    b.tile.s.fp_ictl = 2 << 16 | 1;
+    b.tile.s.fp_infmt = 1;
+    b.tile.s.fp_iscl = 0x21;
+    b.tile.worker_base[0] = 0x5d000;
+    struct tile_worker *w = &b.tile.w[0];
+    w->fp_sts = 7;
+    w->fp_ctl = w->fp_nfmt = w->fp_scl = 0;
+    const struct tile_worker kept = *w;
+    tile_start_workers(&b.tile, CODE, 0x61000, 1, b.tile.lanes_cycle);
+    tile_run(&b.tile, UINT64_MAX);
+    g_assert_cmpint(b.tile.stop.reason, ==, TILE_STOP_DONE);
+    g_assert_true(w->fp_ctl == (2 << 16 | 1) && w->fp_nfmt == 1 && w->fp_scl == 0x21 && w->fp_sts == 0);
+    g_assert_true(w->m[12] == 0x5d000 && w->m[13] == 0x61000);
+    g_assert_cmpmem(w->m, 48, kept.m, 48);
+    g_assert_cmpmem(w->a, 32, kept.a, 32);
+    g_assert_cmpmem(&w->acc, sizeof w->acc, &kept.acc, sizeof kept.acc);
+    g_assert_true(w->tas == kept.tas && memcmp(w->prng, kept.prng, 16) == 0 && w->wsr == kept.wsr);
+    build_free(&b);
+}
+
+/* Uses of permutations that only work as defined (isa 3.4): n low bytes of a new word into an old one. */
+static void test_merges(void) {
+    const struct { uint32_t code[2], bytes; } merges[] = {
+        {{W(ROLL8L_M, 2, 0, 1), W(ROLL8R_M, 2, 2, 2)}, 3},
+        {{W(ROLL16_M, 2, 0, 1), W(ROLL16_M, 2, 2, 2)}, 2},
+        {{W(ROLL8R_M, 2, 0, 1), W(ROLL8L_M, 2, 2, 2)}, 1}};
+    build_init(&b, (struct tile_config){0});
+    for (uint32_t k = 0; k < 3; k++) {
+        put32(&b, CODE, merges[k].code[0]), put32(&b, CODE + 4, merges[k].code[1]), put32(&b, CODE + 8, W(EXITZ, 15));
+        tile_reset(&b.tile);
+        b.tile.w[0].m[0] = 0xa3a2a1a0, b.tile.w[0].m[1] = 0xb3b2b1b0;
+        b.tile.w[0].defined = UINT32_MAX;
+        g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
+        const uint32_t low = UINT32_MAX >> (32 - 8 * merges[k].bytes);
+        SAME(b.tile.w[0].m[2], (0xa3a2a1a0 & ~low) | (0xb3b2b1b0 & low));
+    }
+    build_free(&b);
+}
+
+/* The slots of exponentials, by their parameter (isa 1.9). */
+static void test_exp_slots(void) {
+    for (uint8_t slots = 0; slots <= 3; slots++)
+        for (uint32_t zero = 0; zero < 2; zero++) {
+            build_init(&b, (struct tile_config){.exp_slots = slots});
+            put32(&b, CODE, W(F16V2EXP, 1, 0)), put32(&b, CODE + 4, W(EXITZ, 15));
+            b.tile.w[0].a[0] = zero ? 0x80000000 : 0x00010000;
+            b.tile.w[0].defined = UINT32_MAX;
+            g_assert_cmpint(run_worker(&b), ==, TILE_STOP_DONE);
+            g_assert_cmpuint(b.tile.w[0].slots, ==, (zero ? 1 : slots ? slots : 2) + 1u);
+            build_free(&b);
+        }
+}
+
 /* Runs last: every form of the table was executed and compared. */
 static void test_coverage(void) {
     uint32_t n = 0;
@@ -665,6 +737,7 @@ static void test_coverage(void) {
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tile/oracle/1-worker", test_worker);
+    g_test_add_func("/tile/oracle/1-window", test_window);
     g_test_add_func("/tile/oracle/2-supervisor", test_supervisor);
     g_test_add_func("/tile/oracle/3-super-csrs", test_super_csrs);
     g_test_add_func("/tile/oracle/4-weights", test_weights);
@@ -673,6 +746,9 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/oracle/7-exchange", test_exchange_words);
     g_test_add_func("/tile/oracle/8-stops", test_stops);
     g_test_add_func("/tile/oracle/8-status", test_status);
+    g_test_add_func("/tile/oracle/8-launch-state", test_launch_state);
+    g_test_add_func("/tile/oracle/8-merges", test_merges);
+    g_test_add_func("/tile/oracle/8-exp-slots", test_exp_slots);
     g_test_add_func("/tile/oracle/9-coverage", test_coverage);
     return g_test_run();
 }

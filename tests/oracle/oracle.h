@@ -23,6 +23,7 @@ struct oracle {
     uint32_t pc, npc, wsr, dbg_data, dbg_brk_id, count, first, end;
     uint32_t cycle;
     bool exited, boolean;
+    bool window;   /* the matrix unit's model B (isa 4.7) */
     bool loose;    /* results may be one code away: functions in directed modes */
     uint32_t slots;
     const uint8_t *memory; /* from `memory_base` on */

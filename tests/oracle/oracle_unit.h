@@ -153,12 +153,30 @@ static inline double weight(const struct oracle *s, const struct unit_form *f, u
     if (f->inputs == 8) return f8_value(w >> 8 * k & 0xff, s->nfmt & 1);
     return (double)single((uint32_t)(w >> 32 * k));
 }
-/* Model A (isa 4.7); `k` is the half of the word that F32 takes. */
+/* Model B: every magnitude cut to 31 bits behind the leading one of the largest. */
+static inline float window_sum(float start, const double *p, uint32_t n) {
+    double whole = (double)start;
+    int largest = INT32_MIN;
+    int64_t units = 0;
+    for (uint32_t i = 0; i < n; i++) whole += p[i];
+    if (!isfinite(whole)) return flushed((float)whole);
+    if (start != 0) largest = ilogb((double)start);
+    for (uint32_t i = 0; i < n; i++)
+        if (p[i] != 0 && ilogb(p[i]) > largest) largest = ilogb(p[i]);
+    if (largest == INT32_MIN) return flushed((float)whole);
+    const double unit = ldexp(1, largest - 31);
+    units += (int64_t)trunc((double)start / unit);
+    for (uint32_t i = 0; i < n; i++) units += (int64_t)trunc(p[i] / unit);
+    return flushed((float)((double)units * unit));
+}
+/* Model A (isa 4.7) unless s->window; `k` is the half of the word that F32 takes. */
 static inline float added(const struct oracle *s, const struct step *x, const struct unit_form *f, float start,
                           uint32_t unit, uint32_t word, uint32_t k) {
     double p[8] = {0};
     if (f->inputs == 1) return fused((float)input(s, x, f, 0), (float)weight(s, f, unit, word, k), start);
     for (uint32_t i = 0; i < f->inputs; i++) p[i] = input(s, x, f, i) * weight(s, f, unit, word, i);
+    for (uint32_t i = 0; s->window && f->inputs == 8 && i < 8; i++) p[i] *= ldexp(1, scale_of(s));
+    if (s->window) return window_sum(start, p, f->inputs);
     double t = (p[0] + p[1]) + (p[2] + p[3]);
     if (f->inputs == 8) t = (t + ((p[4] + p[5]) + (p[6] + p[7]))) * ldexp(1, scale_of(s));
     return flushed((float)((double)start + t));
