@@ -31,7 +31,8 @@ static void redirect(struct isa_insn *i) {
 }
 
 static void add_registers(struct tile_slot *s, const struct isa_insn *i) {
-    const struct isa_regs r = isa_insn_regs(i);
+    struct isa_regs r = isa_insn_regs(i);
+    if (i->op == ISA_OP_LD64A32) r.a_write &= (uint16_t)~(1u << i->d); /* keeps what it holds */
     s->reads |= (r.m_read & 0x0fffu) | (r.a_read & 0xffu) << 16;
     s->writes |= (r.m_write & 0x0fffu) | (r.a_write & 0xffu) << 16;
 }

@@ -421,6 +421,90 @@ static void test_window(void) {
     window = false;
 }
 
+/* --- What counts as defined. --- */
+
+/* A lone instruction in a random state with everything defined. */
+static void lone_make(struct oracle *s, struct step *x, enum isa_op op) {
+    struct isa_insn insn;
+    do {
+        state_make(s);
+        s->ctl &= ~7u;
+        *x = step_of(op);
+    } while (!addresses_make(s, x));
+    value_make(s, x);
+    s->pc = CODE + 4;
+    s->npc = CODE + 8;
+    put32(&b, s->pc, word_for(x, op, &insn));
+    tile_from(s);
+}
+static void registers_of(const struct step *x, uint32_t *reads, uint32_t *writes) {
+    *reads = *writes = 0;
+    for (uint32_t k = 0; k < x->f->n_operands; k++) {
+        const struct isa_class_info *c = class_of(x, k);
+        const bool write = isa_roles[x->f->operand[k].role].write, m = c->file == 'M';
+        if (!c->reg) continue;
+        uint32_t bits = (((1u << c->n) - 1) << x->v[k]) & (m ? 0xfff : 0xff);
+        if (!m) bits <<= 16;
+        if (!write || c->both) *reads |= bits;
+        if (named(x, "ld64a32") && k == 0 && x->v[0] < 8) bits &= ~(0x10000u << x->v[0]); /* stays */
+        if (write || c->both) *writes |= bits;
+    }
+}
+/* Every register that is read must have been written, and those alone; what is written counts. */
+static void test_defined_registers(void) {
+    build_init(&b, (struct tile_config){0});
+    seed = 71;
+    data_make();
+    for (uint32_t op = 0; op < ISA_N_OPS; op++)
+        for (uint32_t k = 0; is_worker_op((enum isa_op)op) && k < 20; k++) {
+            struct oracle s;
+            struct step x;
+            uint32_t reads, writes, undefined = 0;
+            lone_make(&s, &x, (enum isa_op)op);
+            registers_of(&x, &reads, &writes);
+            while (k % 2 && reads != 0 && undefined == 0) undefined = reads & 1u << below(28);
+            b.tile.w[0].defined = reads & ~undefined;
+            tile_run(&b.tile, 6);
+            if (undefined != 0) {
+                if (b.tile.fault.number != TILE_FAULT_READ_UNDEFINED) g_test_message("%s", x.f->id);
+                g_assert_cmpint(b.tile.fault.number, ==, TILE_FAULT_READ_UNDEFINED);
+                g_assert_cmphex(1u << b.tile.fault.value, ==, undefined);
+                continue;
+            }
+            if (b.tile.fault.number || b.tile.w[0].defined != (reads | writes)) g_test_message("%s", x.f->id);
+            g_assert_cmpint(b.tile.fault.number, ==, TILE_FAULT_NONE);
+            SAME(b.tile.w[0].defined, reads | writes);
+        }
+    build_free(&b);
+}
+/* Instructions that move accumulators: what comes from an undefined one is undefined, all else is not. */
+static void test_defined_accumulators(void) {
+    static const enum isa_op ops[] = {ISA_OP_F32V2GINA, ISA_OP_F16V2GINA, ISA_OP_F16V4ISTACC, ISA_OP_F16V4STACC,
+                                      ISA_OP_F16V4MIX, ISA_OP_F32V2AXPY};
+    build_init(&b, (struct tile_config){0});
+    seed = 72;
+    for (uint32_t o = 0; o < ARRAY_LEN(ops); o++)
+        for (uint32_t n = 0; n < 256; n++) {
+            struct oracle s;
+            struct step x;
+            const uint32_t k = n % 32; /* AACC[k] is undefined */
+            lone_make(&s, &x, ops[o]);
+            struct oracle other = s;
+            other.aacc[k] ^= 0x00012345;
+            oracle_step(&s, &x);
+            oracle_step(&other, &x);
+            b.tile.w[0].acc_defined = ~(1u << (k / 2 + (k % 2 ? 16 : 0)));
+            tile_run(&b.tile, 6);
+            uint32_t want = 0;
+            for (uint32_t j = 0; j < 32; j++)
+                if (s.aacc[j] == other.aacc[j]) want |= 1u << (j / 2 + (j % 2 ? 16 : 0));
+            if (b.tile.w[0].acc_defined != want) g_test_message("%s, AACC[%u]", x.f->id, k);
+            g_assert_cmpint(b.tile.fault.number, ==, TILE_FAULT_NONE);
+            SAME(b.tile.w[0].acc_defined, want);
+        }
+    build_free(&b);
+}
+
 /* --- The supervisor: what it shares with workers, and its own instructions. --- */
 
 static bool supervisor_op(enum isa_op op) {
@@ -738,6 +822,8 @@ int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tile/oracle/1-worker", test_worker);
     g_test_add_func("/tile/oracle/1-window", test_window);
+    g_test_add_func("/tile/oracle/1-defined-registers", test_defined_registers);
+    g_test_add_func("/tile/oracle/1-defined-accumulators", test_defined_accumulators);
     g_test_add_func("/tile/oracle/2-supervisor", test_supervisor);
     g_test_add_func("/tile/oracle/3-super-csrs", test_super_csrs);
     g_test_add_func("/tile/oracle/4-weights", test_weights);
