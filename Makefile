@@ -32,7 +32,7 @@ lint:  ## layering, compiler warnings with clang, clang-tidy
 	@tools/check-layers.sh
 	@[ -f build-clang/build.ninja ] || CC=clang meson setup build-clang
 	ninja -C build-clang
-	clang-tidy --quiet -p build-clang $$(git ls-files 'src/*.c')
+	git ls-files 'src/*.c' | xargs -n 8 -P $$(nproc) clang-tidy --quiet -p build-clang
 
 format:  ## clang-format over the sources (tables are fenced)
 	@tools/setup.sh packages-dev.txt

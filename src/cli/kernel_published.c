@@ -72,10 +72,10 @@ static const struct fit {
 /* The published formulas' count of a unit in a call. */
 static double fit_count(enum fit_unit unit, const struct kernel_spec *spec) {
     const uint32_t *p = spec->p;
-    const uint32_t k = spec->kernel == KERNEL_GEMM_F8 ? 32 : 16;
+    const uint32_t k = spec->kernel == KERNEL_GEMM_F8 ? 32 : 16, groups = p[1] / k * (p[2] / 16);
     switch (unit) {
     case FIT_GROUPS:
-        return (double)(p[1] / k) * (p[2] / 16);
+        return groups;
     case FIT_WAVES:
         return ceil_div_u32(p[1], 48);
     case FIT_WAVE_REMOTES:

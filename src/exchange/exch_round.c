@@ -99,17 +99,17 @@ static bool sets_are_nodes(const struct exch_msgs *m, uint32_t *node) {
 static uint32_t largest_degree(const struct exch_msgs *m) {
     uint32_t degree[NODES] = {0}, most = 0;
     for (uint32_t i = 0; i < m->n; i++) {
-        most = MAX(most, ++degree[SENDERS + m->src[i]]);
-        for (uint32_t j = m->rec0[i]; j < m->rec0[i + 1]; j++)
-            most = MAX(most, ++degree[RECEIVERS + m->rec_tile[j]]);
+        degree[SENDERS + m->src[i]]++;
+        for (uint32_t j = m->rec0[i]; j < m->rec0[i + 1]; j++) degree[RECEIVERS + m->rec_tile[j]]++;
     }
+    for (uint32_t n = 0; n < NODES; n++) most = MAX(most, degree[n]);
     return most;
 }
 
 /* First round free at the sender and at every recipient. */
 static void colour_first_fit(const struct exch_msgs *m, const uint32_t *order, uint32_t most,
                              uint32_t *round) {
-    const uint32_t words = (2 * most) / 64 + 2; /* grows never beyond senders + receivers */
+    const uint32_t words = (4 * most) / 64 + 2; /* more rounds share the last one */
     uint64_t *used = g_new0(uint64_t, (size_t)NODES * words);
     for (uint32_t n = 0; n < m->n; n++) {
         const uint32_t i = order[n];

@@ -243,9 +243,9 @@ bool attention_choose(struct attention *a) {
         take_cheaper(&best, &cycles, a, c);
     }
     if (wanted == PLAN_ATTENTION_AUTO || wanted == PLAN_ATTENTION_MATERIALISED)
-        for (uint8_t p = PLAN_PRODUCTS_SHARED_ROWS; p < PLAN_N_PRODUCTS; p++) {
+        for (uint32_t p = PLAN_PRODUCTS_SHARED_ROWS; p < PLAN_N_PRODUCTS; p++) {
             if (o->attention_products != PLAN_PRODUCTS_AUTO && o->attention_products != p) continue;
-            const uint64_t c = choose_materialised(a, p);
+            const uint64_t c = choose_materialised(a, (uint8_t)p);
             take_cheaper(&best, &cycles, a, c);
         }
     if (wanted == PLAN_ATTENTION_AUTO || wanted == PLAN_ATTENTION_STREAMING) {

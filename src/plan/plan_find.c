@@ -177,10 +177,9 @@ static void find_values(struct find *f, const struct graph_op *attention) {
     struct values_of found = {true, 0, split->operands[0]};
     if (f->n_uses[found.result] != 1) return;
     const struct graph_op *op = maker(f, found.result);
-    uint32_t base = found.result;
     if (op && op->kind == GRAPH_SLICE) {
         const struct graph_shape *s = &f->g->values[op->operands[0]].shape;
-        base = op->operands[0];
+        const uint32_t base = op->operands[0];
         found.first = op->attrs.start;
         if (op->attrs.axis + 1 != s->n_dims ||
             found.first + op->attrs.width != s->dim[s->n_dims - 1] ||
