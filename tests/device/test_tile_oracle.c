@@ -410,6 +410,56 @@ static void test_super_csrs(void) {
     build_free(&b);
 }
 
+/* Which context may read and write which register, over all numbers (isa 2.4). */
+enum { READS = 1, WRITES = 2 };
+static uint32_t may(char space, uint32_t k) {
+    switch (space) {
+    case 'u': return k == 0 ? READS : k <= 10 ? READS | WRITES : 0;
+    case 'w': return k == 0x70 || k == 0x71 ? READS | WRITES : k <= 6 || k == 0x60 || k == 0x61 ? READS : 0;
+    default:
+        if (k == 0 || k == 1 || k == 3 || k == 0x60 || k == 0x61 || k == 0x72) return READS;
+        if (k == 2 || (k >= 0x20 && k <= 0x26) || k == 0x31 || k == 0x33 || k == 0x50) return READS | WRITES;
+        if ((k >= 0x70 && k <= 0x75) || (k >= 0x80 && k <= 0x82) || (k >= 0x90 && k <= 0x92)) return READS | WRITES;
+        return k >= 0xa0 && k <= 0xab ? READS | WRITES : 0;
+    }
+}
+static enum tile_fault_number csr_access(char space, uint32_t k, bool write) {
+    const uint32_t word = space == 'u' ? (write ? W(UPUT, (int)k, 15) : W(UGET, 0, (int)k))
+                                       : (write ? W(PUT, (int)k, 15) : W(GET, 0, (int)k));
+    put32(&b, CODE, word);
+    put32(&b, CODE + 4, space == 's' ? W(BRI, 0) : W(EXITZ, 15));
+    tile_reset(&b.tile);
+    b.tile.w[0].tas_defined = true;
+    if (space == 's') run_super(&b);
+    else run_worker(&b);
+    return b.tile.fault.number;
+}
+static void test_csr_access(void) {
+    build_init(&b, (struct tile_config){0});
+    for (const char *space = "uws"; *space != 0; space++)
+        for (uint32_t k = 0; k < 256; k++) {
+            const uint32_t allowed = may(*space, k);
+            g_assert_cmpint(csr_access(*space, k, false), ==, allowed & READS ? TILE_FAULT_NONE : TILE_FAULT_CSR_INVALID);
+            const enum tile_fault_number refused = *space == 's' && k == 0xff ? TILE_FAULT_TRAP /* strap */
+                                                   : allowed                  ? TILE_FAULT_CSR_READ_ONLY
+                                                                              : TILE_FAULT_CSR_INVALID;
+            g_assert_cmpint(csr_access(*space, k, true), ==, allowed & WRITES ? TILE_FAULT_NONE : refused);
+        }
+    build_free(&b);
+}
+
+/* $CR acts on the local consensus; status, number of the tile, counter. */
+static void test_super_status(void) {
+    build_init(&b, (struct tile_config){0});
+    const uint32_t m[12] = {2, 1};
+    const uint32_t code[] = {W(PUT, 2, 0), W(GET, 2, 1), W(PUT, 2, 1), W(GET, 3, 1), W(GET, 4, 3), W(GET, 5, 0x60),
+                             W(GET, 6, 0x61), W(GET, 7, 0x72), W(GET, 8, 0), W(GET, 9, 2), W(TRAP, 0)};
+    super_run(code, ARRAY_LEN(code), m, 1000);
+    const uint32_t want[8] = {1, 0, target_ptile((struct ltile){0}).n, 8 + 1 + 8 + 1 + 1, 0, 1, CODE + 32, 0};
+    g_assert_cmpmem(b.tile.s.m + 2, 32, want, 32);
+    build_free(&b);
+}
+
 /* ld64putcs, ld128putcs, $CCCSLOAD; $CR clears. */
 static void test_weights(void) {
     build_init(&b, (struct tile_config){0});
@@ -637,6 +687,8 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/oracle/1-defined-accumulators", test_defined_accumulators);
     g_test_add_func("/tile/oracle/2-supervisor", test_supervisor);
     g_test_add_func("/tile/oracle/3-super-csrs", test_super_csrs);
+    g_test_add_func("/tile/oracle/3-csr-access", test_csr_access);
+    g_test_add_func("/tile/oracle/3-super-status", test_super_status);
     g_test_add_func("/tile/oracle/4-weights", test_weights);
     g_test_add_func("/tile/oracle/5-launches", test_launches);
     g_test_add_func("/tile/oracle/6-waits", test_waits);
