@@ -57,8 +57,24 @@ static void print_accesses(GString *out, const struct isa_form *f) {
                                f->access[i].store ? "store" : "load", f->access[i].bytes * 8u);
 }
 
-static void print_form(GString *out, enum isa_op op) {
+/* `d 7:4, imm 11:8+19:16+3:0`: where the operands lie; 2. is the second word of sendpicp. */
+static void print_places(GString *out, const struct isa_form *f) {
+    for (uint32_t i = 0; i < f->n_operands; i++) {
+        const struct isa_field_info *field = &isa_fields[f->operand[i].field];
+        g_string_append_printf(out, "%s%s %s%s", i != 0 ? ", " : "", isa_roles[f->operand[i].role].csv,
+                               field->word != 0 ? "2. " : "", field->csv);
+    }
+}
+
+/* What may stand beside it, and whether in a repeat body. */
+static void print_pairing(GString *out, enum isa_op op) {
     static const char *const pipes[] = {"main", "aux", "main, alone"};
+    const struct isa_form *f = isa_form(op);
+    g_string_append(out, pipes[f->pipe]);
+    if (f->pipe != ISA_SOLO && !isa_in_repeat(op)) g_string_append(out, ", not in rpt");
+}
+
+static void print_form(GString *out, enum isa_op op) {
     static const char *const modes[] = {"", "worker", "supervisor", "both"};
     const struct isa_form *f = isa_form(op);
     g_string_append_printf(out, "| `%s", f->mnemonic);
@@ -66,8 +82,11 @@ static void print_form(GString *out, enum isa_op op) {
         g_string_append(out, i == 0 ? " " : ", ");
         print_operand(out, &f->operand[i]);
     }
-    g_string_append_printf(out, "` | `%08x` | `%08x` | %s | %s | %u | ", f->word, f->mask,
-                           pipes[f->pipe], modes[f->who], f->slots);
+    g_string_append_printf(out, "` | `%08x` | `%08x` | ", f->word, f->mask);
+    print_places(out, f);
+    g_string_append(out, " | ");
+    print_pairing(out, op);
+    g_string_append_printf(out, " | %s | %u | ", modes[f->who], f->slots);
     print_accesses(out, f);
     g_string_append_printf(out, " | %s%s | %s |\n", evidence_text(f->evidence),
                            isa_flag_provisional(op) ? "; flag numbers provisional" : "",
@@ -75,8 +94,8 @@ static void print_form(GString *out, enum isa_op op) {
 }
 
 static void print_head(GString *out) {
-    g_string_append(out, "| form | word | fixed bits | pipe | who | slots | memory | evidence | "
-                         "meaning |\n|---|---|---|---|---|---|---|---|---|\n");
+    g_string_append(out, "| form | word | fixed bits | operand bits | pipe | who | slots | memory | evidence | "
+                         "meaning |\n|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void print_kind(GString *out, enum isa_kind kind, const char *title) {
@@ -157,7 +176,9 @@ void isa_manual(GString *out) {
         "%u forms. A word belongs to a form if its fixed bits equal those of `word`; bit 31 is set "
         "in both words of a bundle. Register operands are written with file and role; `:+1` and "
         "`:+3` mark pairs and quads, immediates show their kind and width (z unsigned, s signed, "
-        "w words, n events).\n\nEvidence: ",
+        "w words, n events). Pipe: a bundle is a main and an aux instruction with different "
+        "destinations; alone means never in one; not in rpt, never in the body of a repeat. Slots "
+        "are the worst case.\n\nEvidence: ",
         (unsigned)ISA_TABLE_VERSION, (unsigned)ISA_N_OPS);
     for (uint32_t e = 0; e < ARRAY_LEN(count); e++)
         g_string_append_printf(out, "%s%u %s", e != 0 ? "; " : "", count[e],

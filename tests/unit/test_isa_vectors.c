@@ -189,7 +189,12 @@ static void test_manual(void) {
     for (uint32_t op = 0; op < ISA_N_OPS; op++) {
         g_assert_nonnull(isa_doc(isa_form(op)->mnemonic));
         char *word = g_strdup_printf("| `%08x` |", isa_form(op)->word);
-        g_assert_nonnull(strstr(out->str, word));
+        const char *row = strstr(out->str, word);
+        g_assert_nonnull(row);
+        char *line = g_strndup(row, strcspn(row, "\n"));
+        for (uint32_t k = 0; k < isa_form(op)->n_operands; k++) /* where each operand lies */
+            g_assert_nonnull(strstr(line, isa_fields[isa_form(op)->operand[k].field].csv));
+        g_free(line);
         g_free(word);
     }
     g_assert_false(isa_manual_mnemonic(out, "foo"));
