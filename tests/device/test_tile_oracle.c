@@ -314,6 +314,87 @@ static void test_defined_accumulators(void) {
     build_free(&b);
 }
 
+/* --- Accesses that can't be made, by form (isa 1.10, 3.5, 3.6, 6). --- */
+
+/* The instruction of lone_make with one register changed; the number of its fault. */
+static enum tile_fault_number with_m(const struct oracle *s, int64_t r, uint32_t v) {
+    tile_from(s);
+    b.tile.w[0].m[r] = v;
+    tile_run(&b.tile, 6);
+    return b.tile.fault.number;
+}
+static void plain_faults(const struct oracle *s, const struct step *x) {
+    const uint32_t bytes = x->f->access[0].bytes;
+    const int64_t r = x->v[1] < 12 ? x->v[1] : x->v[2];
+    const uint32_t v = s->m[r];
+    g_assert_cmpint(with_m(s, r, v), ==, TILE_FAULT_NONE);
+    for (uint32_t k = 1; k < bytes; k++) g_assert_cmpint(with_m(s, r, v + k), ==, TILE_FAULT_ADDRESS_MISALIGNED);
+    g_assert_cmpint(with_m(s, r, v - 0x60000), ==, v >= 0x60000 ? TILE_FAULT_ADDRESS_RANGE : TILE_FAULT_ADDRESS_CARRY);
+    g_assert_cmpint(with_m(s, r, v + 0x60000), ==, TILE_FAULT_ADDRESS_RANGE);
+    g_assert_cmpint(with_m(s, r, v + 0x200000), ==, TILE_FAULT_ADDRESS_CARRY);
+    if (bytes == 16 && v >= 0x20000)
+        g_assert_cmpint(with_m(s, r, v - 0x20000), ==, TILE_FAULT_ADDRESS_REGION);
+}
+static void table_faults(const struct oracle *s, const struct step *x) {
+    const bool pair = named(x, "ldb16b16"), single = starts(x, "stm");
+    const int64_t table = x->v[1], base = x->v[2], delta = x->v[3];
+    g_assert_cmpint(with_m(s, table, s->m[table] + 1), ==, TILE_FAULT_ADDRESS_MISALIGNED);
+    g_assert_cmpint(with_m(s, table, s->m[table] + 0x60000), ==, TILE_FAULT_ADDRESS_RANGE);
+    if (single) return;
+    if (pair) { /* both halves in one memory element */
+        const uint32_t d = s->m[base];
+        g_assert_cmpint(with_m(s, base, (d & 0xffff) * 0x10001 + 0x100000), ==, TILE_FAULT_ELEMENT_CONFLICT);
+        return;
+    }
+    const uint32_t d = named(x, "ldd16v2a32") ? s->m[delta] >> 16 : s->m[delta] & 0xffff;
+    g_assert_cmpint(with_m(s, base, s->m[base] + 1), ==, TILE_FAULT_ADDRESS_MISALIGNED);
+    g_assert_cmpint(with_m(s, base, s->m[table] - d), ==, TILE_FAULT_ELEMENT_CONFLICT);
+}
+static enum tile_fault_number with_field(const struct oracle *s, int64_t r, uint32_t k, uint32_t at) {
+    struct oracle changed = *s;
+    put_field(&changed, r, k, at);
+    tile_from(&changed);
+    tile_run(&b.tile, 6);
+    return b.tile.fault.number;
+}
+static void pace_faults(const struct oracle *s, const struct step *x) {
+    static const struct { const char *name; uint32_t used, bytes[3]; } ops[] = {
+        {"ld2x64pace", 3, {8, 8, 0}}, {"ld64a32pace", 3, {8, 4, 0}}, {"ld64b16pace", 3, {8, 2, 0}},
+        {"ldst64pace", 5, {8, 0, 8}}, {"ld2xst64pace", 7, {8, 8, 8}}, {"st64pace", 4, {0, 0, 8}}};
+    const int64_t r = x->v[x->f->n_operands - 3];
+    uint32_t a[3], o = 0;
+    while (!named(x, ops[o].name)) o++;
+    unpack(s, r, a);
+    for (uint32_t k = 0; k < 3; k++) {
+        const bool used = ops[o].used >> k & 1;
+        g_assert_cmpint(with_field(s, r, k, a[k] + 1), ==, used ? TILE_FAULT_ADDRESS_MISALIGNED : TILE_FAULT_NONE);
+        g_assert_cmpint(with_field(s, r, k, 0x1ffff8), ==, used ? TILE_FAULT_ADDRESS_RANGE : TILE_FAULT_NONE);
+        for (uint32_t j = 0; used && j < k; j++) {
+            if ((ops[o].used >> j & 1) == 0) continue;
+            g_assert_cmpint(with_field(s, r, k, (a[j] & ~15u) + (a[j] & 8)), ==, TILE_FAULT_ELEMENT_CONFLICT);
+            g_assert_cmpint(with_field(s, r, k, (a[j] & ~15u) + (~a[j] & 8)), ==, TILE_FAULT_NONE);
+        }
+    }
+    if (ops[o].used & 2) g_assert_cmpint(with_field(s, r, 1, 0x60000), ==, TILE_FAULT_ADDRESS_EXECUTABLE);
+}
+static void test_access_faults(void) {
+    build_init(&b, (struct tile_config){0});
+    seed = 81;
+    data_make();
+    for (uint32_t k = 0; k < 64; k += 4) put32(&b, 0x60000 + k, 0);
+    sram_mark_written(b.sram, 0, LOW, SPAN);
+    for (uint32_t op = 0; op < ISA_N_OPS; op++)
+        for (uint32_t n = 0; isa_form((enum isa_op)op)->kind == ISA_KIND_MEM && n < 10; n++) {
+            struct oracle s;
+            struct step x;
+            lone_make(&s, &x, (enum isa_op)op);
+            if (ends(&x, "pace")) pace_faults(&s, &x);
+            else if (starts(&x, "stm") || starts(&x, "ldd") || named(&x, "ld64a32") || named(&x, "ldb16b16")) table_faults(&s, &x);
+            else plain_faults(&s, &x);
+        }
+    build_free(&b);
+}
+
 /* --- The supervisor: what it shares with workers, and its own instructions. --- */
 
 static bool supervisor_op(enum isa_op op) {
@@ -685,6 +766,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/oracle/1-window", test_window);
     g_test_add_func("/tile/oracle/1-defined-registers", test_defined_registers);
     g_test_add_func("/tile/oracle/1-defined-accumulators", test_defined_accumulators);
+    g_test_add_func("/tile/oracle/1-access-faults", test_access_faults);
     g_test_add_func("/tile/oracle/2-supervisor", test_supervisor);
     g_test_add_func("/tile/oracle/3-super-csrs", test_super_csrs);
     g_test_add_func("/tile/oracle/3-csr-access", test_csr_access);
