@@ -1,85 +1,18 @@
-/* The fitted launch and supervisor rules (kernels 2.5, 8.1, 8.8): samplers around one compute step
- * give the published cycles. Kernels are skeletons: the supervisor entry with n arguments, and workers
- * padded to the published slots. */
-#include "tile_build.h"
+/* The fitted launch and supervisor rules one by one (isa 1.1, kernels 2.5, 8.8): the part of a call
+ * outside its loop, samplers alone, costs of supervisor instructions, lanes, and the AMP's rates. Rows of
+ * published kernels: the other test_tile_cycles_*. */
+#include "tile_cycles.h"
 
-enum { SAMPLE = CODE + 0x800, SAMPLE_WORKER = CODE + 0x880, BARRIER = CODE + 0x900,
-       KERNEL = CODE + 0xa00, WORKER = CODE + 0xb00, TIMES = 0x5b000 };
-
-static void worker_code(struct build *pb, uint32_t slots_outside) {
-#define b (*pb)
-    b.at = WORKER;
-    for (uint32_t k = 0; k + 1 < slots_outside; k++) I(SETZI_M, 14, 0);
-    I(EXITZ, 15);
-#undef b
-}
-
-/* Entry of a kernel: frame, n arguments, launch, join, return (kernels 2.1). */
-static void kernel_code(struct build *pb, uint32_t n) {
-#define b (*pb)
-    b.at = KERNEL;
-    I(ADD_S, 11, 11, -32);
-    for (uint32_t k = 0; k < n; k++) I(ST32_M, 2 + (int)k, 11, 15, (int)k);
-    I(SETZI_M, 0, WORKER);
-    I(RUNALL, 0, 11, 0);
-    I(SYNC, 2);
-    I(ADD_S, 11, 11, 32);
-    I(BR, 10);
-#undef b
-}
-
-static void sampler_code(struct build *pb) {
-#define b (*pb)
-    b.at = SAMPLE; /* address in m8, returns through m9 */
-    I(SETZI_M, 7, STACKS);
-    I(ST32_M, 8, 7, 15, 0);
-    I(SETZI_M, 8, SAMPLE_WORKER);
-    I(RUNALL, 8, 7, 0);
-    I(SYNC, 2);
-    I(BR, 9);
-    b.at = SAMPLE_WORKER;
-    I(GET, 0, ISA_CSR_WSR);
-    I(AND_M_Z, 0, 0, 7);
-    I(BRNZ, 0, SAMPLE_WORKER + 24);
-    I(LD32_M_Z, 0, 13, 15, 0);
-    I(GET, 1, ISA_CSR_COUNT_L);
-    I(ST32_M, 1, 0, 15, 0);
-    I(EXITZ, 15);
-    b.at = BARRIER; /* returns through m7 */
-    I(SETZI_M, 8, SAMPLE_WORKER + 24);
-    I(RUNALL, 8, 15, 0);
-    I(SYNC, 2);
-    I(BR, 7);
-    b.at = CODE;
-#undef b
-}
-
-static void sample(struct build *pb, uint32_t address) {
-#define b (*pb)
-    I(SETZI_M, 8, (int)address);
-    I(CALL, 9, SAMPLE);
-#undef b
-}
-
-static uint32_t measured(struct build *b) {
-    g_assert_cmpint(run_super(b), ==, TILE_STOP_DONE);
-    return get32(b, TIMES + 4) - get32(b, TIMES);
-}
-
-/* One compute step between two samples. */
-static uint32_t call_cycles(uint32_t n, uint32_t slots) {
+/* One compute step whose workers have `outside` slots. */
+static uint32_t call_cycles(uint32_t n, uint32_t outside) {
     struct build b;
     build_init(&b, (struct tile_config){.standalone = true});
-    worker_code(&b, slots);
-    kernel_code(&b, n);
-    sampler_code(&b);
-    I(SETZI_M, 11, STACKS + 0x800);
-    sample(&b, TIMES);
-    for (uint32_t k = 0; k < n; k++) I(SETZI_M, 2 + (int)k, (int)(0x60000 + 64 * k));
-    I(CALL, 10, KERNEL);
-    sample(&b, TIMES + 4);
-    I(BRI, 0);
-    const uint32_t cycles = measured(&b);
+    b.at = WORKER;
+    nops(&b, outside - 1);
+    I(EXITZ, 15);
+    kernel_entry(&b, n, 0, WORKER);
+    const uint32_t arguments[8] = {0x60000, 0x60040, 0x60080, 0x600c0, 1, 2, 3, 4};
+    const uint32_t cycles = call_measured(&b, n, arguments);
     build_free(&b);
     return cycles;
 }
@@ -108,110 +41,6 @@ static void test_samples_alone(void) {
     I(BRI, 0);
     g_assert_cmpuint(measured(&b), ==, 132);
     build_free(&b);
-}
-
-/* The rows of kernels 8.1 and 8.8 whose slots and fixed part are published: n arguments, W slots
- * outside the loop, slots of the longest worker in the loop. */
-static void test_published_rows(void) {
-    const struct { const char *row; uint32_t n, w, loop, cycles; } rows[] = {
-        /* reduction, old loop 9 + 6(P-1), per 8 elements, vectors dealt round robin to six workers */
-        {"reduction old n=1408 P=2", 5, 22, 30 * 15, 2982},
-        {"reduction old n=2208 P=4", 5, 22, 46 * 27, 7734},
-        {"reduction old n=1472 P=4", 5, 22, 31 * 27, 5304},
-        {"reduction old n=576 P=15", 5, 22, 12 * 93, 6978},
-        {"reduction old n=672 P=15", 5, 22, 14 * 93, 8094},
-        {"reduction old n=2304 P=24", 5, 22, 48 * 147, 42618},
-        {"reduction n=8 P=2", 5, 22, 1 * 13, 360},
-        {"reduction n=56 P=2", 5, 22, 2 * 13, 438},
-        {"reduction n=1472 P=2", 5, 22, 31 * 13, 2700},
-        {"reduction n=2208 P=4", 5, 22, 46 * 17, 4974},
-        {"reduction n=1472 P=4", 5, 22, 31 * 17, 3444},
-        {"reduction n=576 P=15", 5, 22, 12 * 39, 3090},
-        {"reduction n=2208 P=28", 5, 22, 46 * 65, 18222},
-        {"GELU two-wide 2208", 3, 26, 23 * 93, 13134},
-        {"copy constant", 4, 17, 0, 246},
-        {"strided copy constant", 6, 24, 0, 294},
-        {"GELU constant", 3, 31, 0, 330},
-        {"merge constant", 6, 12, 0, 222},
-        {"add constant", 6, 59, 0, 504},
-        {"fill constant", 3, 12, 0, 216},
-    };
-    for (uint32_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct build b;
-        build_init(&b, (struct tile_config){.standalone = true});
-        b.at = WORKER; /* the loop as repeats of one bundle, which replace slots of the fixed part */
-        uint32_t outside = rows[i].w - 1, loop = rows[i].loop;
-        while (loop > 0) {
-            const uint32_t pass = loop < 4000 ? loop : 4000;
-            B(W(RPT_Z, (int)pass, 0), FNOP);
-            B(MNOP, FNOP);
-            outside--;
-            loop -= pass;
-        }
-        for (uint32_t k = 0; k < outside; k++) I(SETZI_M, 14, 0);
-        I(EXITZ, 15);
-        kernel_code(&b, rows[i].n);
-        sampler_code(&b);
-        I(SETZI_M, 11, STACKS + 0x800);
-        sample(&b, TIMES);
-        for (uint32_t k = 0; k < rows[i].n; k++) I(SETZI_M, 2 + (int)k, (int)(0x60000 + 64 * k));
-        I(CALL, 10, KERNEL);
-        sample(&b, TIMES + 4);
-        I(BRI, 0);
-        const uint32_t got = measured(&b);
-        if (got != rows[i].cycles) g_test_message("%s: %u, published %u", rows[i].row, got, rows[i].cycles);
-        g_assert_cmpuint(got, ==, rows[i].cycles);
-        build_free(&b);
-    }
-}
-
-/* The supervisor's loops: cycles per word with idle workers (kernels 2.5). */
-static uint32_t loop_cycles(void (*body)(struct build *), uint32_t n) {
-    struct build b;
-    build_init(&b, (struct tile_config){.standalone = true});
-    for (uint32_t k = 0; k < 64; k++) put32(&b, DATA + 4 * k, 0);
-    I(SETZI_M, 2, DATA);
-    I(SETZI_M, 3, DATA + 0x1000);
-    I(SETZI_M, 4, DATA + 0x2000);
-    I(SETZI_M, 5, (int)n - 1);
-    body(&b);
-    I(BRI, 0);
-    g_assert_cmpint(run_super(&b), ==, TILE_STOP_DONE);
-    const uint32_t cycles = (uint32_t)b.tile.stop.cycle;
-    build_free(&b);
-    return cycles;
-}
-
-/* load, store, three integer instructions, branch */
-static void word_copy(struct build *pb) {
-#define b (*pb)
-    const int loop = (int)b.at;
-    I(LD32_M_Z, 0, 2, 15, 0);
-    I(ST32_M, 0, 3, 15, 0);
-    I(ADD_S, 2, 2, 4);
-    I(ADD_S, 3, 3, 4);
-    I(ADD_S, 5, 5, -1);
-    I(BRNZ, 5, loop);
-#undef b
-}
-/* two loads, store, four integer instructions, branch */
-static void table_patch(struct build *pb) {
-#define b (*pb)
-    const int loop = (int)b.at;
-    I(LD32_M_Z, 0, 2, 15, 0);
-    I(LD32_M_Z, 1, 2, 15, 1);
-    I(ADD_R, 6, 4, 0);
-    I(ST32_M, 1, 6, 15, 0);
-    I(ADD_S, 2, 2, 0);
-    I(ADD_S, 3, 3, 4);
-    I(ADD_S, 5, 5, -1);
-    I(BRNZ, 5, loop);
-#undef b
-}
-
-static void test_supervisor_loops(void) {
-    g_assert_cmpuint(loop_cycles(word_copy, 21) - loop_cycles(word_copy, 11), ==, 230);
-    g_assert_cmpuint(loop_cycles(table_patch, 21) - loop_cycles(table_patch, 11), ==, 310);
 }
 
 /* put 8 and 13, delay n, coefficient loads 1, store 2, taken branch 5, result 7, store address 8. */
@@ -320,8 +149,6 @@ int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tile/cycles/fixed-parts", test_fixed_parts);
     g_test_add_func("/tile/cycles/samples", test_samples_alone);
-    g_test_add_func("/tile/cycles/published-rows", test_published_rows);
-    g_test_add_func("/tile/cycles/supervisor-loops", test_supervisor_loops);
     g_test_add_func("/tile/cycles/supervisor-costs", test_supervisor_costs);
     g_test_add_func("/tile/cycles/free-lanes", test_free_lanes);
     g_test_add_func("/tile/cycles/amp-rate", test_amp_rate);
