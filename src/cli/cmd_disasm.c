@@ -9,7 +9,7 @@
 
 struct options {
     char *base;
-    gboolean hex, worker, supervisor, flags;
+    gboolean hex, worker, supervisor, flags, source;
 };
 
 /* Words separated by blanks or lines; an 0x in front and comments behind # are allowed. */
@@ -85,6 +85,17 @@ static int disassemble_hex(const char *path, char *text, size_t size,
 }
 
 /* Objects and images by their headers; everything else is raw words. */
+/* An object as source that can be assembled again. */
+static int print_source(const char *path, const char *text, size_t size) {
+    GError *error = NULL;
+    GString *out = g_string_new(NULL);
+    struct isa_object *o = isa_object_read(text, size, path, &error);
+    if (o != NULL && isa_object_source(out, o, &error)) fputs(out->str, stdout);
+    isa_object_free(o);
+    g_string_free(out, true);
+    return error != NULL ? cli_fail("disasm", error) : CLI_OK;
+}
+
 static int disassemble_file(const char *path, const char *text, size_t size, uint32_t base,
                             const struct isa_print *print) {
     GString *out = g_string_new(NULL);
@@ -114,6 +125,8 @@ int cmd_disasm(int argc, char **argv) {
         {"worker", 0, 0, G_OPTION_ARG_NONE, &o.worker, "Name registers as workers see them", NULL},
         {"supervisor", 0, 0, G_OPTION_ARG_NONE, &o.supervisor,
          "Name registers as the supervisor sees them", NULL},
+        {"source", 0, 0, G_OPTION_ARG_NONE, &o.source,
+         "Print an object as source that can be assembled again", NULL},
         {"flag-names", 0, 0, G_OPTION_ARG_NONE, &o.flags,
          "Print AMP flags by name (words with the model's numbers only)", NULL},
         {0}};
@@ -137,6 +150,7 @@ int cmd_disasm(int argc, char **argv) {
     if (!cli_address("--base", o.base, &base, &error) ||
         !cli_input(path, 256 * 1024 * 1024, &text, &size, &error))
         status = cli_fail("disasm", error);
+    else if (o.source) status = print_source(path, text, size);
     else if (o.hex) status = disassemble_hex(path, text, size, &print);
     else status = disassemble_file(path, text, size, base, &print);
     g_free(text);

@@ -190,6 +190,7 @@ struct isa_print {
     /* Name for an address of code, or NULL to print the immediate as the assembler reads it. */
     const char *(*symbol)(uint32_t address, void *context);
     void *context;
+    const char *relocated; /* text of the operand that a relocation fills in, or NULL */
 };
 /* One instruction without braces. `options` may be NULL. */
 void isa_insn_print(GString *out, const struct isa_insn *insn, const struct isa_print *options);

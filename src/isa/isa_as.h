@@ -191,6 +191,8 @@ struct as_reloc {
 };
 bool as_match(struct as *as, struct as_insn *insn, struct as_reloc *ret);
 bool as_mnemonic_known(const char *name);
+/* Whether two results of an instruction go to one register, which the assembler refuses. */
+bool as_destinations_meet(const struct isa_insn *insn);
 
 /* --- Sections. --- */
 

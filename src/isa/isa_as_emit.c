@@ -325,7 +325,7 @@ static void write_data(struct as *as, struct as_section *s, const struct as_fixu
 }
 
 static void add_line(struct as_section *s, const struct as_item *item) {
-    if (item->kind == AS_ITEM_DATA || item->loc.line == NULL) return;
+    if (item->loc.line == NULL) return;
     const struct isa_line line = {item->offset, item->loc.line->file, item->loc.line->number};
     const guint n = s->out->lines->len;
     const struct isa_line *last =
@@ -368,6 +368,7 @@ static void number_symbols(struct as *as) {
             sym.section = (int32_t)s->section->index;
             sym.value = s->offset;
         } else if (s->kind == AS_SYM_EQU) {
+            if (hidden) continue; /* uses stand for its value */
             if (!as_eval(as, s->value, false, &v)) continue;
             if (v.symbol != NULL && v.symbol->section == NULL) continue;
             sym.section = v.symbol != NULL ? (int32_t)v.symbol->section->index : ISA_IN_ABSOLUTE;

@@ -71,6 +71,7 @@ static const struct {
     {"TMEM_ELEMSIZE", TARGET_ELEMENT_BYTES},
     {"CTXT_WORKERS", TARGET_N_WORKERS},
     {"CTXT_TOTAL", TARGET_N_CONTEXTS},
+    {"TEXCH_SYNCZONE_LOCAL", 2}, /* isa 1.6 */
     {"TFPU_ROUND_RN", 0},
     {"TFPU_ROUND_RU", 1},
     {"TFPU_ROUND_RD", 2},

@@ -3,6 +3,7 @@
  * whose range holds the value is taken, signed before zero-extended before `<< 20`. An omitted
  * delta of a load or store with an offset is $mzero (isa 3.1). */
 #include "isa/isa_as.h"
+#include "isa/isa_obj.h"
 
 #include <string.h>
 
@@ -227,20 +228,6 @@ bool as_match_shape(struct as *as, struct as_insn *insn) {
 
 /* --- Values. --- */
 
-static uint8_t reloc_type(const struct isa_operand *o) {
-    switch (o->class) {
-    case ISA_CLASS_W19:
-    case ISA_CLASS_W20:
-        return ISA_R_19_S2;
-    case ISA_CLASS_W16:
-        return ISA_R_RUN;
-    case ISA_CLASS_Z20:
-        return ISA_R_20;
-    default:
-        return ISA_R_NONE;
-    }
-}
-
 /* Constants of branches are words, of others plain; 32-bit patterns may be written with a sign. */
 static int64_t scaled(const struct isa_operand *o, int64_t v) {
     const char file = isa_classes[o->class].file;
@@ -282,7 +269,7 @@ static bool form_values(struct as *as, const struct as_insn *x, enum isa_op op,
             return false;
         }
         if (v.symbol != NULL) {
-            const uint8_t type = reloc_type(&f->operand[i]);
+            const uint8_t type = isa_reloc_type(&f->operand[i]);
             if (type == ISA_R_NONE) {
                 ret->unresolved = true;
                 return false;
@@ -366,25 +353,32 @@ static bool check_hardware(struct as *as, const struct as_insn *x, const struct 
     return false;
 }
 
-/* isa 3.5, 3.6: the update of a step and the loaded value must not meet in one register. */
-static bool check_destinations(struct as *as, const struct as_insn *x,
-                               const struct isa_insn *insn) {
+/* isa 3.5, 3.6: the update of a step and the loaded value, or two loaded values, in one register. */
+enum meeting { MEET_NOT, MEET_STEP, MEET_PACE };
+static enum meeting destinations(const struct isa_insn *insn) {
     const struct isa_form *f = isa_form(insn->op);
     const struct isa_class_info *d = class_of(f, 0);
-    for (uint32_t i = 1; i < f->n_operands; i++) {
+    const bool load = isa_roles[f->operand[0].role].write && f->kind == ISA_KIND_MEM;
+    for (uint32_t i = 1; load && i < f->n_operands; i++) {
         const struct isa_class_info *c = class_of(f, i);
-        const bool load = isa_roles[f->operand[0].role].write && f->kind == ISA_KIND_MEM;
-        if (load && d->file == 'M' && c->reg && c->both && isa_operand_get(insn, i) == insn->d) {
-            as_error(as, x->loc, ISA_STEP_DESTINATION, x->written, insn->d);
-            return false;
-        }
-        if (load && f->operand[i].role == ISA_ROLE_D1 && insn->d1 >= insn->d &&
-            insn->d1 < insn->d + d->n) {
-            as_error(as, x->loc, ISA_PACE_DESTINATION, x->written);
-            return false;
-        }
+        if (d->file == 'M' && c->reg && c->both && isa_operand_get(insn, i) == insn->d)
+            return MEET_STEP;
+        if (f->operand[i].role == ISA_ROLE_D1 && insn->d1 >= insn->d && insn->d1 < insn->d + d->n)
+            return MEET_PACE;
     }
-    return true;
+    return MEET_NOT;
+}
+
+bool as_destinations_meet(const struct isa_insn *insn) {
+    return destinations(insn) != MEET_NOT;
+}
+
+static bool check_destinations(struct as *as, const struct as_insn *x,
+                               const struct isa_insn *insn) {
+    const enum meeting m = destinations(insn);
+    if (m == MEET_STEP) as_error(as, x->loc, ISA_STEP_DESTINATION, x->written, insn->d);
+    if (m == MEET_PACE) as_error(as, x->loc, ISA_PACE_DESTINATION, x->written);
+    return m == MEET_NOT;
 }
 
 bool as_match(struct as *as, struct as_insn *insn, struct as_reloc *ret) {

@@ -196,6 +196,9 @@ void isa_dump_bytes(GString *out, const uint8_t *bytes, size_t size, uint32_t ad
                     const struct isa_print *options);
 void isa_object_dump(GString *out, const struct isa_object *o, uint32_t what,
                      const struct isa_print *options);
+/* Source that assembles to the same contents, relocations and symbols; false (and part of the text)
+ * for objects of other tools that hold what the assembler cannot say. */
+bool isa_object_source(GString *out, const struct isa_object *o, GError **error);
 void isa_image_dump(GString *out, const struct isa_image *image, uint32_t what,
                     const struct isa_print *options);
 

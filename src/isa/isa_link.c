@@ -15,7 +15,7 @@
 struct input {
     struct isa_section *section;
     uint32_t object;
-    uint32_t address;
+    uint64_t place; /* address, before it is known to be one */
     bool kept, placed;
 };
 struct global {
@@ -34,20 +34,62 @@ struct link {
     struct isa_image *image;
 };
 
-static void fail(struct link *l, const char *file, uint32_t code, const char *format, ...)
+/* Where something is wrong; object UINT32_MAX: in the link as a whole. */
+struct where {
+    uint32_t object;
+    const struct isa_section *section; /* NULL: the object */
+    uint32_t offset;
+};
+
+/* Source line of a place in an object with a line table; *ret_file is NULL without. */
+static uint32_t source_line(const struct link *l, const struct where *w, const char **ret_file) {
+    *ret_file = NULL;
+    if (w->section == NULL) return 0;
+    const struct isa_line *line = NULL;
+    for (uint32_t i = 0; i < w->section->lines->len; i++) {
+        const struct isa_line *k = &g_array_index(w->section->lines, struct isa_line, i);
+        if (k->offset > w->offset) break;
+        line = k;
+    }
+    if (line == NULL) return 0;
+    *ret_file = g_ptr_array_index(l->objects[w->object]->files, line->file);
+    return line->line;
+}
+
+/* "a.o:.text+0x4", and with `source` " (a.s:3)" if that is known; g_free'd. */
+static char *where_text(const struct link *l, const struct where *w, bool source) {
+    if (w->object == UINT32_MAX) return g_strdup("the layout");
+    const char *name = l->objects[w->object]->name, *file;
+    if (w->section == NULL) return g_strdup(name);
+    const uint32_t line = source ? source_line(l, w, &file) : 0;
+    char *at = g_strdup_printf("%s:%s+0x%x", name, w->section->name, w->offset);
+    if (line == 0) return at;
+    char *text = g_strdup_printf("%s (%s:%u)", at, file, line);
+    g_free(at);
+    return text;
+}
+
+static void fail(struct link *l, const struct where *w, uint32_t code, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
-static void fail(struct link *l, const char *file, uint32_t code, const char *format, ...) {
+static void fail(struct link *l, const struct where *w, uint32_t code, const char *format, ...) {
     va_list args;
     va_start(args, format);
     char *text = g_strdup_vprintf(format, args);
     va_end(args);
-    const struct isa_message m = {
-        .severity = ISA_ERROR, .code = code, .text = text, .file = (char *)(uintptr_t)file};
+    const char *file = NULL;
+    const uint32_t line = w->object != UINT32_MAX ? source_line(l, w, &file) : 0;
+    if (file == NULL) file = w->object != UINT32_MAX ? l->objects[w->object]->name : "link";
+    const struct isa_message m = {.severity = ISA_ERROR,
+                                  .code = code,
+                                  .text = text,
+                                  .file = (char *)(uintptr_t)file,
+                                  .line = line};
     isa_messages_add(l->messages, &m);
     g_free(text);
 }
-#define link_fail(l, file, name, ...)                                                              \
-    fail((l), (file), DIAG_##name, DIAG_TEXT_##name, ##__VA_ARGS__)
+#define link_fail(l, where, name, ...)                                                             \
+    fail((l), (where), DIAG_##name, DIAG_TEXT_##name, ##__VA_ARGS__)
+static const struct where whole_link = {.object = UINT32_MAX};
 
 /* --- Names. --- */
 
@@ -59,6 +101,15 @@ static struct isa_symbol *symbol_of(const struct link *l, uint32_t object, uint3
     return &g_array_index(l->objects[object]->symbols, struct isa_symbol, symbol);
 }
 
+/* Where a symbol is defined. */
+static struct where symbol_where(const struct link *l, const struct global *g) {
+    if (g->object == UINT32_MAX) return whole_link;
+    const struct isa_symbol *s = symbol_of(l, g->object, g->symbol);
+    if (s->section < 0) return (struct where){.object = g->object};
+    return (struct where){g->object, g_ptr_array_index(l->objects[g->object]->sections, s->section),
+                          s->value};
+}
+
 static void add_global(struct link *l, uint32_t object, uint32_t symbol) {
     const struct isa_symbol *s = symbol_of(l, object, symbol);
     struct global *g = g_hash_table_lookup(l->globals, s->name);
@@ -67,8 +118,12 @@ static void add_global(struct link *l, uint32_t object, uint32_t symbol) {
             g->object != UINT32_MAX && symbol_of(l, g->object, g->symbol)->binding == ISA_WEAK;
         if (s->binding == ISA_WEAK) return;
         if (!old_weak) {
-            link_fail(l, l->objects[object]->name, ISA_DUPLICATE, s->name,
-                      g->object == UINT32_MAX ? "the layout" : l->objects[g->object]->name);
+            const struct where here = symbol_where(l, &(struct global){object, symbol});
+            const struct where first = symbol_where(l, g);
+            char *here_text = where_text(l, &here, false), *first_text = where_text(l, &first, true);
+            link_fail(l, &here, ISA_DUPLICATE, s->name, here_text, first_text);
+            g_free(here_text);
+            g_free(first_text);
             return;
         }
     }
@@ -132,16 +187,30 @@ static void want(const struct global *g, struct link *l, GPtrArray *work) {
     g_ptr_array_add(work, in);
 }
 
-static void want_name(struct link *l, const char *name, GPtrArray *work) {
+/* What may have been meant by an undefined name, and where it is needed. */
+static void fail_undefined(struct link *l, const struct where *w, const char *name,
+                           const char *needed) {
+    guint n;
+    char **names = (char **)g_hash_table_get_keys_as_array(l->globals, &n);
+    qsort(names, n, sizeof(names[0]), compare_names);
+    char *meant = isa_suggest(name, (const char *const *)names, n);
+    char *text = g_strdup_printf(" (%s)%s", needed, meant);
+    link_fail(l, w, ISA_UNDEFINED, name, text);
+    g_free(text);
+    g_free(meant);
+    g_free(names);
+}
+
+static void want_name(struct link *l, const char *name, const char *why, GPtrArray *work) {
     const struct global *g = g_hash_table_lookup(l->globals, name);
-    if (g == NULL) link_fail(l, "link", ISA_UNDEFINED, name, " (asked for by the layout)");
+    if (g == NULL) fail_undefined(l, &whole_link, name, why);
     else want(g, l, work);
 }
 
 static void keep_reachable(struct link *l) {
     GPtrArray *work = g_ptr_array_new();
-    for (uint32_t i = 0; i < l->layout->n_roots; i++) want_name(l, l->layout->roots[i], work);
-    if (l->layout->entry != NULL) want_name(l, l->layout->entry, work);
+    for (uint32_t i = 0; i < l->layout->n_roots; i++) want_name(l, l->layout->roots[i], "a root", work);
+    if (l->layout->entry != NULL) want_name(l, l->layout->entry, "the entry", work);
     while (work->len > 0) {
         const struct input *in = g_ptr_array_steal_index(work, work->len - 1);
         for (uint32_t i = 0; i < in->section->relocs->len; i++) {
@@ -159,7 +228,7 @@ static void choose_inputs(struct link *l) {
     } else {
         for (uint32_t i = 0; i < l->n_inputs; i++) l->inputs[i].kept = true;
         if (l->layout->entry != NULL && g_hash_table_lookup(l->globals, l->layout->entry) == NULL)
-            link_fail(l, "link", ISA_UNDEFINED, l->layout->entry, " (the entry)");
+            fail_undefined(l, &whole_link, l->layout->entry, "the entry");
     }
     for (uint32_t i = 0; i < l->n_inputs; i++)
         if ((l->inputs[i].section->flags & ISA_SECTION_ALLOC) == 0) l->inputs[i].kept = false;
@@ -174,25 +243,54 @@ static bool name_in_place(const char *section, const char *place) {
 
 static uint64_t put_at(struct input *in, uint64_t at) {
     at = align_up_u64(at, in->section->align);
-    in->address = (uint32_t)at;
+    in->place = at;
     in->placed = true;
     return at + in->section->size;
 }
 
 static void check_range(struct link *l, const struct input *in) {
     const struct isa_section *s = in->section;
-    const uint64_t end = (uint64_t)in->address + s->size;
+    const uint64_t end = in->place + s->size;
+    const bool map = !l->layout->anywhere;
     const char *what = NULL;
-    if (end > UINT32_MAX || (end > TARGET_SRAM_END && !l->layout->anywhere))
+    if (end > UINT32_MAX || (map && end > TARGET_SRAM_END))
         what = "goes beyond the end of tile memory";
-    else if (in->address < TARGET_SRAM_BASE && !l->layout->anywhere)
-        what = "lies below tile memory";
-    else if ((s->flags & ISA_SECTION_EXEC) != 0 && end > TARGET_REGION1_BASE &&
-             !l->layout->anywhere)
+    else if (map && in->place < TARGET_SRAM_BASE) what = "lies below tile memory";
+    else if (map && (s->flags & ISA_SECTION_EXEC) != 0 && end > TARGET_REGION1_BASE)
         what = "is executable and reaches the interleaved region, where nothing is fetched";
-    if (what != NULL && s->size != 0)
-        link_fail(l, l->objects[in->object]->name, ISA_PLACE, s->name, in->address, (uint32_t)end,
-                  what);
+    if (what == NULL || s->size == 0) return;
+    const struct where w = {in->object, NULL, 0};
+    link_fail(l, &w, ISA_PLACE, s->name, (guint64)in->place, (guint64)end, what);
+}
+
+static int compare_inputs(const void *a, const void *b) {
+    const struct input *x = *(const struct input *const *)a, *y = *(const struct input *const *)b;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void check_overlap(struct link *l) {
+    GPtrArray *sorted = g_ptr_array_new();
+    for (uint32_t i = 0; i < l->n_inputs; i++)
+        if (l->inputs[i].kept && l->inputs[i].section->size != 0)
+            g_ptr_array_add(sorted, &l->inputs[i]);
+    g_ptr_array_sort(sorted, compare_inputs);
+    const struct input *last = NULL; /* reaches furthest */
+    for (uint32_t i = 0; i < sorted->len; i++) {
+        const struct input *in = g_ptr_array_index(sorted, i);
+        const uint64_t end = in->place + in->section->size;
+        if (last != NULL && in->place < last->place + last->section->size) {
+            char *what = g_strdup_printf("overlaps %s of %s at 0x%" G_GINT64_MODIFIER
+                                         "x..0x%" G_GINT64_MODIFIER "x",
+                                         last->section->name, l->objects[last->object]->name,
+                                         last->place, last->place + last->section->size);
+            const struct where w = {in->object, NULL, 0};
+            link_fail(l, &w, ISA_PLACE, in->section->name, (guint64)in->place, (guint64)end, what);
+            g_free(what);
+        }
+        if (last == NULL || end > last->place + last->section->size) last = in;
+    }
+    g_ptr_array_free(sorted, true);
 }
 
 static void place_all(struct link *l) {
@@ -223,6 +321,7 @@ static void place_all(struct link *l) {
     }
     for (uint32_t i = 0; i < l->n_inputs; i++)
         if (l->inputs[i].kept) check_range(l, &l->inputs[i]);
+    check_overlap(l);
 }
 
 /* --- Relocations. --- */
@@ -235,7 +334,7 @@ static bool address_of(const struct link *l, const struct global *g, uint32_t *r
     const struct isa_symbol *s = symbol_of(l, g->object, g->symbol);
     const struct input *in = input_of(l, g);
     if (in != NULL && !in->kept) return false;
-    *ret = s->value + (in != NULL ? in->address : 0);
+    *ret = s->value + (in != NULL ? (uint32_t)in->place : 0);
     return true;
 }
 
@@ -293,17 +392,20 @@ static bool patch(uint8_t *p, uint8_t type, int64_t value) {
     return false;
 }
 
-/* What may have been meant by an undefined name, and where it is needed. */
-static char *undefined_text(const struct link *l, const struct isa_symbol *s,
-                            const struct input *in, uint32_t offset) {
-    guint n;
-    char **names = (char **)g_hash_table_get_keys_as_array(l->globals, &n);
-    qsort(names, n, sizeof(names[0]), compare_names);
-    char *meant = isa_suggest(s->name, (const char *const *)names, n);
-    char *text = g_strdup_printf(" (needed at %s+0x%x)%s", in->section->name, offset, meant);
-    g_free(meant);
-    g_free(names);
-    return text;
+/* Why a value cannot be put in: the kinds that store it shifted need a multiple. */
+static const char *misfit(uint8_t type, int64_t value) {
+    const int64_t step = type == ISA_R_16_S3   ? 8
+                         : type == ISA_R_16_S4 ? 16
+                         : type == ISA_R_16_S5 ? 32
+                         : type == ISA_R_RUN || type == ISA_R_RELATIVE_16_S2 ||
+                                 type == ISA_R_18_S2 || type == ISA_R_19_S2
+                             ? 4
+                             : 1;
+    static const char *const texts[] = {[4] = "is no multiple of 4",
+                                        [8] = "is no multiple of 8",
+                                        [16] = "is no multiple of 16",
+                                        [32] = "is no multiple of 32"};
+    return value % step != 0 ? texts[step] : "does not fit";
 }
 
 static void relocate(struct link *l, const struct input *in, uint8_t *bytes) {
@@ -313,16 +415,21 @@ static void relocate(struct link *l, const struct input *in, uint8_t *bytes) {
         struct global g;
         uint32_t address = 0;
         const bool found = resolve(l, in->object, r->symbol, &g) && address_of(l, &g, &address);
+        const struct where w = {in->object, in->section, r->offset};
+        char *at = where_text(l, &w, false);
         if (!found && s->binding != ISA_WEAK) {
-            char *where = undefined_text(l, s, in, r->offset);
-            link_fail(l, l->objects[in->object]->name, ISA_UNDEFINED, s->name, where);
-            g_free(where);
+            char *needed = g_strdup_printf("needed at %s", at);
+            fail_undefined(l, &w, s->name, needed);
+            g_free(needed);
+            g_free(at);
             continue;
         }
         const int64_t value = (int64_t)address + r->addend;
         if (!patch(bytes + r->offset, r->type, value))
-            link_fail(l, l->objects[in->object]->name, ISA_RELOC_RANGE, (unsigned)r->type, s->name,
-                      in->section->name, r->offset, (guint64)value);
+            link_fail(l, &w, ISA_RELOC_RANGE, (unsigned)r->type, s->name, at,
+                      value < 0 ? "-" : "", (guint64)(value < 0 ? -value : value),
+                      misfit(r->type, value));
+        g_free(at);
     }
 }
 
@@ -330,7 +437,7 @@ static void relocate(struct link *l, const struct input *in, uint8_t *bytes) {
 
 static void add_segment(struct link *l, const struct input *in) {
     const struct isa_section *s = in->section;
-    struct isa_segment seg = {.address = in->address,
+    struct isa_segment seg = {.address = (uint32_t)in->place,
                               .size = s->size,
                               .name = g_strdup(s->name),
                               .exec = (s->flags & ISA_SECTION_EXEC) != 0};
@@ -344,7 +451,7 @@ static void add_segment(struct link *l, const struct input *in) {
 static void add_lines(struct link *l, const struct input *in, const uint32_t *file_of) {
     for (uint32_t i = 0; i < in->section->lines->len; i++) {
         struct isa_line line = g_array_index(in->section->lines, struct isa_line, i);
-        line.offset += in->address;
+        line.offset += (uint32_t)in->place;
         line.file = file_of[line.file];
         g_array_append_val(l->image->lines, line);
     }
@@ -399,18 +506,6 @@ static int compare_lines(const void *a, const void *b) {
     return (x->line > y->line) - (x->line < y->line);
 }
 
-static void check_overlap(struct link *l) {
-    const struct isa_segment *last = NULL;
-    for (uint32_t i = 0; i < l->image->segments->len; i++) {
-        const struct isa_segment *s = &g_array_index(l->image->segments, struct isa_segment, i);
-        if (s->size == 0) continue;
-        if (last != NULL && s->address < last->address + last->size)
-            link_fail(l, "link", ISA_PLACE, s->name, s->address, s->address + s->size,
-                      "overlaps another section");
-        last = s;
-    }
-}
-
 static void build_image(struct link *l) {
     GHashTable *known = g_hash_table_new(g_str_hash, g_str_equal);
     for (uint32_t o = 0; o < l->n_objects; o++) {
@@ -429,7 +524,6 @@ static void build_image(struct link *l) {
     g_array_sort(image->segments, compare_segments);
     g_array_sort(image->symbols, compare_symbols);
     g_array_sort(image->lines, compare_lines);
-    check_overlap(l);
     const struct global *entry =
         l->layout->entry != NULL ? g_hash_table_lookup(l->globals, l->layout->entry) : NULL;
     if (entry != NULL) address_of(l, entry, &image->entry);
@@ -438,7 +532,7 @@ static void build_image(struct link *l) {
 static void check_mixed(struct link *l) {
     for (uint32_t o = 0; o < l->n_objects; o++) {
         if (l->objects[o]->hardware != l->objects[0]->hardware)
-            link_fail(l, "link", ISA_MIXED,
+            link_fail(l, &whole_link, ISA_MIXED,
                       l->objects[o]->hardware ? l->objects[o]->name : l->objects[0]->name);
         l->image->hardware |= l->objects[o]->hardware;
     }

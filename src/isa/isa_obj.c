@@ -1,6 +1,8 @@
 /* Objects and images in memory: freeing, finding. */
 #include "isa/isa_obj.h"
 
+#include "isa/isa_form.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,5 +136,19 @@ void isa_image_flat(const struct isa_image *image, GByteArray *out) {
         g_byte_array_set_size(out, end);
         memset(out->data + from, 0, end - from);
         memcpy(out->data + (s->address - first), s->bytes, s->size);
+    }
+}
+
+uint8_t isa_reloc_type(const struct isa_operand *o) {
+    switch (o->class) {
+    case ISA_CLASS_W19:
+    case ISA_CLASS_W20:
+        return ISA_R_19_S2;
+    case ISA_CLASS_W16:
+        return ISA_R_RUN;
+    case ISA_CLASS_Z20:
+        return ISA_R_20;
+    default:
+        return ISA_R_NONE;
     }
 }

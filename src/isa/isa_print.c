@@ -2,6 +2,7 @@
  * (isa 8.2, encoding-aliases.csv); the z and s names of 16-bit immediates where the plain name
  * would choose the other form, so that assembling the text gives the word back. */
 #include "isa/isa_form.h"
+#include "isa/isa_obj.h"
 
 #include <string.h>
 
@@ -30,6 +31,10 @@ static void print_immediate(GString *out, const struct isa_insn *insn, uint32_t 
     const struct isa_operand *o = &isa_form(insn->op)->operand[i];
     const struct isa_class_info *c = &isa_classes[o->class];
     const int64_t v = isa_operand_get(insn, i);
+    if (options->relocated != NULL && isa_reloc_type(o) != ISA_R_NONE) {
+        g_string_append(out, options->relocated);
+        return;
+    }
     if (c->file == 'W') {
         if (!print_symbol(out, insn, v, options)) print_number(out, v / 4, true);
         return;
@@ -146,7 +151,7 @@ static const char *printed_mnemonic(const struct isa_insn *insn) {
 void isa_insn_print(GString *out, const struct isa_insn *insn, const struct isa_print *options) {
     static const struct isa_print plain = {0};
     if (options == NULL) options = &plain;
-    if (print_as_alias(out, insn)) return;
+    if (options->relocated == NULL && print_as_alias(out, insn)) return;
     g_string_append(out, printed_mnemonic(insn));
     print_operands(out, insn, options);
 }

@@ -27,7 +27,8 @@ static const char *const tokens[] = {
     "\"", "/*", "*/", "//", "0x", "99999999999999999999", "-", "<<", ".", ".text\n", ".align 8\n",
     ".space 100\n", ".set a, a\n", "rpt 3, 4\n", "x 1, 2\n", "+=", ":BL", "$WSR", "1.5h", "'",
     "%", "!", "=", ".irp q, 1, 2\n", ".exitm\n", ".section .z\n", ".bss\n", ".popsection\n",
-    ".purgem x\n", ".end\n", "# 7 \"f\"\n"};
+    ".purgem x\n", ".end\n", "# 7 \"f\"\n", "# 7 \"f\" 1\n", "# 9 \"t.s\" 2\n", ".org . + 8\n",
+    ".include \"t\"\n", ".incbin \"t\", 1\n", ".lcomm y, 8, 4\n", "\"\\x41", "#define a\n", "\xc3"};
 /* clang-format on */
 
 static uint32_t below(uint32_t n) {
@@ -143,6 +144,9 @@ static void test_files(void) {
         n_read += error == NULL;
         if (o != NULL) {
             isa_object_dump(out, o, 15, NULL);
+            GError *no_source = NULL;
+            g_assert_true(isa_object_source(out, o, &no_source) == (no_source == NULL));
+            g_clear_error(&no_source);
             isa_image_free(isa_link(&o, 1, &(struct isa_layout){.anywhere = true}, &m));
         }
         if (x != NULL) isa_image_dump(out, x, 15, NULL);
