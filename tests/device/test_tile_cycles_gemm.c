@@ -1,23 +1,25 @@
-/* The fifteen product rows of kernels 8.8: a skeleton of the measured kernel, its supervisor written
- * out, its workers padded to the published slots, executed between two samplers.
+/* The fifteen product rows of kernels 8.8: a skeleton of the measured kernel, its supervisor
+ * written out, its workers padded to the published slots, executed between two samplers.
  *
  * Fixed by the sheet (kernels 2.3, 2.4, 4.1 to 4.3, 8.8): 32 ld128putcs or 64 ld64putcs a group and
- * their slots; per group `sync`, `runall`, two constant loads, one addition, one comparison, one branch,
- * and five instructions more per column group; the loop arithmetic after `runall`; rows dealt in blocks
- * of R / 6, one more for the first R mod 6 workers; four bundles a row; slots with `exit`: retained inner
- * entry 16 + 4 n, in the tuned kernel 15 + 4 n, retained output entry 19 + 4 n (17 + 4 n without the
- * padding), first launch about 15 more; 3 arguments (F8: 4); six `put`s (put 1, 8 and 13 give 264, 306
- * and 336 beside the column groups: kernels 8.8).
+ * their slots; per group `sync`, `runall`, two constant loads, one addition, one comparison, one
+ * branch, and five instructions more per column group; the loop arithmetic after `runall`; rows
+ * dealt in blocks of R / 6, one more for the first R mod 6 workers; four bundles a row; slots with
+ * `exit`: retained inner entry 16 + 4 n, in the tuned kernel 15 + 4 n, retained output entry 19 + 4
+ * n (17 + 4 n without the padding), first launch about 15 more; 3 arguments (F8: 4); six `put`s
+ * (put 1, 8 and 13 give 264, 306 and 336 beside the column groups: kernels 8.8).
  *
  * Chosen, one choice for all rows, because it gives all modelled figures:
  * - retained output entry 19 + 4 n in both versions;
- * - first launch 15 above that in the early kernel, 14 in the tuned one, and one more in workers that
- *   have no longer share (their start row takes one instruction more): seen only where R mod 6 = 0;
- * - the bound of the inner loop is loaded before `sync`, the entry after `runall`; the five are the output
- *   entry, the reset of the inner count, addition, comparison, branch; the column bound stays in m9;
- * - the set-up around the six `put`s (a frame of twelve words, kernels 2.4), F16 three cycles longer than
- *   F8 (which has an argument more); one instruction after the last join.
- * Another set-up or tail moves single rows by 6 cycles. */
+ * - first launch 15 above that in the early kernel, 14 in the tuned one, and one more in workers
+ * that have no longer share (their start row takes one instruction more): seen only where R mod 6 =
+ * 0;
+ * - the bound of the inner loop is loaded before `sync`, the entry after `runall`; the five are the
+ * output entry, the reset of the inner count, addition, comparison, branch; the column bound stays
+ * in m9;
+ * - the set-up around the six `put`s (a frame of twelve words, kernels 2.4), F16 three cycles
+ * longer than F8 (which has an argument more); one instruction after the last join. Another set-up
+ * or tail moves single rows by 6 cycles. */
 #include "tile_cycles.h"
 
 /* The figures of kernels 8.8: measured, modelled by the sheet; ours. */
@@ -194,7 +196,8 @@ static void test_products(void) {
     for (uint32_t i = 0; i < ARRAY_LEN(products); i++) {
         const struct product *p = &products[i];
         const uint32_t got = product_cycles(p);
-        g_test_message("%s: published %u, modelled %u, ours %u", p->row, p->published, p->sheet, got);
+        g_test_message("%s: published %u, modelled %u, ours %u", p->row, p->published, p->sheet,
+                       got);
         g_assert_cmpuint(got, ==, p->ours);
         g_assert_cmpuint(p->ours, ==, p->sheet);
     }

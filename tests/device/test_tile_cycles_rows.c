@@ -1,11 +1,11 @@
-/* The exact fits of kernels 8.1 against the rows of kernels 6 whose difference is 0, and the sixteen
- * launch rows of 8.8: a skeleton of each kernel, executed between two samplers.
+/* The exact fits of kernels 8.1 against the rows of kernels 6 whose difference is 0, and the
+ * sixteen launch rows of 8.8: a skeleton of each kernel, executed between two samplers.
  *
- * A skeleton has the published arguments, slots outside the loops with `exit` (W) and slots of the loops;
- * its workers deal the work as kernels 2.3 says: items (vectors, blocks, quads, words, row pairs) or rows
- * w, w + 6, ..., or all rows with the items of each dealt. What the kernel computes is left out: slots are
- * padding, except in fills and copies. Constants that 8.1 does not print are marked "implied": they
- * are what 3.x or the rows themselves give. */
+ * A skeleton has the published arguments, slots outside the loops with `exit` (W) and slots of the
+ * loops; its workers deal the work as kernels 2.3 says: items (vectors, blocks, quads, words, row
+ * pairs) or rows w, w + 6, ..., or all rows with the items of each dealt. What the kernel computes
+ * is left out: slots are padding, except in fills and copies. Constants that 8.1 does not print are
+ * marked "implied": they are what 3.x or the rows themselves give. */
 #include "tile_cycles.h"
 
 enum body { PAD, FILL, COPY };
@@ -19,7 +19,7 @@ struct row {
     uint32_t items, item_slots;
     uint32_t tail, tail_slots; /* passes of the owner of the next item; 2 slots more before them */
     enum body body;
-    uint32_t entry;    /* instructions of the supervisor beside the arguments */
+    uint32_t entry; /* instructions of the supervisor beside the arguments */
     uint32_t published;
     int residual; /* ours minus published */
 };
@@ -40,14 +40,10 @@ static void share_code(struct build *pb, int r, uint32_t count) {
 static void body_code(struct build *pb, const struct row *r) {
 #define b (*pb)
     for (uint32_t k = 0; k < r->item_slots; k++) {
-        if (r->body == FILL)
-            B(W(ST64STEP_S, 14, 7, 5, 1), FNOP);
-        else if (r->body == COPY && k == 0)
-            B(W(LD64STEP_S, 0, 7, 5, 1), FNOP);
-        else if (r->body == COPY)
-            B(W(ST64STEP_S, 0, 8, 6, 1), FNOP);
-        else
-            B(MNOP, FNOP);
+        if (r->body == FILL) B(W(ST64STEP_S, 14, 7, 5, 1), FNOP);
+        else if (r->body == COPY && k == 0) B(W(LD64STEP_S, 0, 7, 5, 1), FNOP);
+        else if (r->body == COPY) B(W(ST64STEP_S, 0, 8, 6, 1), FNOP);
+        else B(MNOP, FNOP);
     }
 #undef b
 }
@@ -57,14 +53,10 @@ static void prologue_code(struct build *pb, const struct row *r) {
 #define b (*pb)
     I(GET, 0, ISA_CSR_WSR);
     I(AND_M_Z, 0, 0, 7);
-    if (r->deal_rows)
-        I(SETZI_M, 1, (int)r->items);
-    else
-        share_code(&b, 1, r->items);
-    if (r->deal_rows)
-        share_code(&b, 2, r->rows);
-    else if (r->rows != 0)
-        I(SETZI_M, 2, (int)r->rows);
+    if (r->deal_rows) I(SETZI_M, 1, (int)r->items);
+    else share_code(&b, 1, r->items);
+    if (r->deal_rows) share_code(&b, 2, r->rows);
+    else if (r->rows != 0) I(SETZI_M, 2, (int)r->rows);
     if (r->tail != 0) {
         I(CMPEQ_S, 3, 0, (int)(r->items % 6));
         I(MUL_S, 3, 3, (int)r->tail);
@@ -127,7 +119,8 @@ static void worker_code(struct build *pb, const struct row *r) {
 static uint32_t words_done(const struct build *b, const struct row *r) {
     uint32_t n = 0;
     const uint32_t at = r->body == FILL ? DATA1 : COPIES;
-    for (uint32_t k = 0; k < 6 * SHARE / 8; k++) n += get32(b, at + 8 * k) == (r->body == FILL ? 0 : 1);
+    for (uint32_t k = 0; k < 6 * SHARE / 8; k++)
+        n += get32(b, at + 8 * k) == (r->body == FILL ? 0 : 1);
     return n;
 }
 
@@ -142,7 +135,8 @@ static uint32_t row_cycles(const struct row *r) {
     kernel_entry(&b, r->n, r->entry, worker_start(r));
     const uint32_t arguments[8] = {0x60000, 0x61000, 0x62000, 0x63000, 1, 2, 3, 4};
     const uint32_t cycles = call_measured(&b, r->n, arguments);
-    if (r->body != PAD) g_assert_cmpuint(words_done(&b, r), ==, r->items * (r->deal_rows ? r->rows : 1));
+    if (r->body != PAD)
+        g_assert_cmpuint(words_done(&b, r), ==, r->items * (r->deal_rows ? r->rows : 1));
     build_free(&b);
     return cycles;
 }
@@ -156,13 +150,14 @@ static void check_rows(const struct row *rows, uint32_t n) {
 }
 
 /* --- Rows. --- */
+/* clang-format off */
 
 /* n halves as vectors of eight, P contributions. */
-#define REDUCE(number, halves, p, cycles, ...)                                                           \
-    {.name = number, .n = 5, .w = 22, .items = (halves) / 8, .item_slots = 11 + 2 * ((p) - 1),           \
+#define REDUCE(number, halves, p, cycles, ...)                                                     \
+    {.name = number, .n = 5, .w = 22, .items = (halves) / 8, .item_slots = 11 + 2 * ((p) - 1),     \
      .published = cycles, __VA_ARGS__}
-#define REDUCE_OLD(number, halves, p, cycles)                                                            \
-    {.name = number, .n = 5, .w = 22, .items = (halves) / 8, .item_slots = 9 + 6 * ((p) - 1),            \
+#define REDUCE_OLD(number, halves, p, cycles)                                                      \
+    {.name = number, .n = 5, .w = 22, .items = (halves) / 8, .item_slots = 9 + 6 * ((p) - 1),      \
      .published = cycles}
 
 static void test_reduction(void) {
@@ -174,7 +169,7 @@ static void test_reduction(void) {
         REDUCE("46 reduction n=1472 P=4", 1472, 4, 3444),
         REDUCE("47 reduction n=576 P=15", 576, 15, 3090),
         REDUCE("48 reduction n=2208 P=28", 2208, 28, 18222),
-        /* Sampled inside a model: 6 more than alone (kernels 6.10). Row 51 is a padded shard like 50. */
+        /* Sampled inside a model: 6 more than alone (kernels 6.10). Row 51 is padded to row 50. */
         REDUCE("49 reduction n=2624 P=6", 2624, 6, 7218, .residual = -6),
         REDUCE("50 reduction n=2560 P=6", 2560, 6, 7092, .residual = -6),
         REDUCE("52 reduction n=1312 P=6", 1312, 6, 3816, .residual = -6),
@@ -186,22 +181,22 @@ static void test_reduction(void) {
         REDUCE_OLD("58 reduction, old loop, n=576 P=15", 576, 15, 6978),
         REDUCE_OLD("59 reduction, old loop, n=672 P=15", 672, 15, 8094),
         REDUCE_OLD("60 reduction, old loop, n=2304 P=24", 2304, 24, 42618),
-        /* With bias and GELU (3.2, formula of row 63): two panels of 82 rows, 328 quads each of 20 + P
-         * slots, 37 slots a panel; 288 is W = 22 with seven arguments (implied). */
-        {.name = "63 reduction + bias + GELU 82x32 P=6", .n = 7, .w = 22, .rows = 2, .row_slots = 37,
-         .items = 328, .item_slots = 26, .published = 17892},
+        /* With bias and GELU (3.2, formula of row 63): two panels of 82 rows, 328 quads each of
+         * 20 + P slots, 37 slots a panel; 288 is W = 22 with seven arguments (implied). */
+        {.name = "63 reduction + bias + GELU 82x32 P=6", .n = 7, .w = 22, .rows = 2,
+         .row_slots = 37, .items = 328, .item_slots = 26, .published = 17892},
     };
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-/* Blocks of 16 elements; with a rest 80 slots a block and 20 a pair. The entry is two instructions longer
- * (chosen): with one worker alone the longest, its lane shows, and rows 73 and 79 need 2 to 4 here. */
-#define GELU(number, elements, cycles, ...)                                                              \
-    {.name = number, .n = 3, .w = 31, .entry = 2, .items = (elements) / 16,                              \
-     .item_slots = (elements) % 16 ? 80 : 77, .tail = (elements) % 16 / 2,                               \
+/* Blocks of 16 elements; with a rest 80 slots a block and 20 a pair. The entry is two instructions
+ * longer (chosen): with one worker alone the longest, its lane shows; rows 73 and 79 need it. */
+#define GELU(number, elements, cycles, ...)                                                        \
+    {.name = number, .n = 3, .w = 31, .entry = 2, .items = (elements) / 16,                        \
+     .item_slots = (elements) % 16 ? 80 : 77, .tail = (elements) % 16 / 2,                         \
      .tail_slots = (elements) % 16 ? 20 : 0, .published = cycles, __VA_ARGS__}
-#define GELU_OLD(number, elements, fixed, block, cycles)                                                 \
-    {.name = number, .n = 3, .w = fixed, .items = (elements) / 16, .item_slots = block,                  \
+#define GELU_OLD(number, elements, fixed, block, cycles)                                           \
+    {.name = number, .n = 3, .w = fixed, .items = (elements) / 16, .item_slots = block,            \
      .published = cycles}
 
 static void test_gelu(void) {
@@ -230,15 +225,20 @@ static void test_gelu(void) {
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-#define BIAS_GELU(number, r, width, cycles, ...)                                                         \
-    {.name = number, .n = 5, .w = 12, .rows = r, .row_slots = 38, .items = (width) / 4,                  \
+#define BIAS_GELU(number, r, width, cycles, ...)                                                   \
+    {.name = number, .n = 5, .w = 12, .rows = r, .row_slots = 38, .items = (width) / 4,            \
      .item_slots = 15, .published = cycles, __VA_ARGS__}
-/* The narrow loop (3.5): blocks of 16 in 89 slots, pairs in 23; 46 slots a row with a tail (implied by
- * rows 103, 104 and 108). */
-#define BIAS_GELU_NARROW(number, r, width, cycles, difference)                                           \
-    {.name = number, .n = 5, .w = 12, .rows = r, .row_slots = 46, .items = (width) / 16,                 \
-     .item_slots = 89, .tail = (width) % 16 / 2, .tail_slots = 23, .published = cycles,                  \
+/* The narrow loop (3.5): blocks of 16 in 89 slots, pairs in 23; 46 slots a row with a tail (implied
+ * by rows 103, 104, 108). */
+#define BIAS_GELU_NARROW(number, r, width, cycles, difference)                                     \
+    {.name = number, .n = 5, .w = 12, .rows = r, .row_slots = 46, .items = (width) / 16,           \
+     .item_slots = 89, .tail = (width) % 16 / 2, .tail_slots = 23, .published = cycles,            \
      .residual = difference}
+
+/* F8 (3.6): panels of 32 in 184 slots, 33 a row; 330 is W = 30 with six arguments (implied). */
+#define BIAS_GELU_F8(number, width, cycles)                                                        \
+    {.name = number, .n = 6, .w = 30, .rows = 1, .row_slots = 33, .items = ((width) + 31) / 32,    \
+     .item_slots = 184, .published = cycles}
 
 static void test_bias_gelu(void) {
     static const struct row rows[] = {
@@ -252,17 +252,14 @@ static void test_bias_gelu(void) {
         BIAS_GELU("109 bias + GELU 3x2152", 3, 2152, 25206),
         BIAS_GELU("110 bias + GELU 3x2208", 3, 2208, 25746),
         BIAS_GELU("112 bias + GELU 1x2152 in a model", 1, 2152, 8556, .residual = -6),
-        /* F8 (3.6): panels of 32 in 184 slots, 33 a row; 330 is W = 30 with six arguments (implied). */
-        {.name = "124 bias + GELU F8 1x1152", .n = 6, .w = 30, .rows = 1, .row_slots = 33, .items = 36,
-         .item_slots = 184, .published = 7152},
-        {.name = "125 bias + GELU F8 1x2152", .n = 6, .w = 30, .rows = 1, .row_slots = 33, .items = 68,
-         .item_slots = 184, .published = 13776},
+        BIAS_GELU_F8("124 bias + GELU F8 1x1152", 1152, 7152),
+        BIAS_GELU_F8("125 bias + GELU F8 1x2152", 2152, 13776),
     };
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-#define ADD(number, elements, outside, quad, cycles)                                                     \
-    {.name = number, .n = 6, .w = outside, .items = (elements) / 4, .item_slots = quad,                  \
+#define ADD(number, elements, outside, quad, cycles)                                               \
+    {.name = number, .n = 6, .w = outside, .items = (elements) / 4, .item_slots = quad,            \
      .published = cycles}
 
 static void test_add(void) {
@@ -277,10 +274,10 @@ static void test_add(void) {
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-/* 36 pairs of one of `r` rows; 24 (initial) or 31 (update) slots a row, 13 for the five panels of 72 values,
- * 5 for the final normalisation (3.10). */
-#define MERGE(number, r, row_overhead, pair, cycles)                                                     \
-    {.name = number, .n = 5, .w = 12, .rows = r, .row_slots = row_overhead, .deal_rows = true,           \
+/* Rows of 36 pairs; 24 (initial) or 31 (update) slots a row, 13 for the panels of 72 values, 5 for
+ * the final normalisation (3.10). */
+#define MERGE(number, r, row_overhead, pair, cycles)                                               \
+    {.name = number, .n = 5, .w = 12, .rows = r, .row_slots = row_overhead, .deal_rows = true,     \
      .items = 36, .item_slots = pair, .published = cycles}
 
 static void test_merge(void) {
@@ -299,24 +296,29 @@ static void test_merge(void) {
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-/* 64-bit words in contiguous shares; the formulas of 3.13. */
+/* 64-bit words in shares of contiguous ranges; rows 3.13 are the sheet's formulas. */
+#define FILL_ROW(number, words, cycles)                                                            \
+    {.name = number, .n = 3, .w = 12, .items = words, .item_slots = 1, .body = FILL,               \
+     .published = cycles}
+#define COPY_ROW(number, words, cycles)                                                            \
+    {.name = number, .n = 4, .w = 17, .items = words, .item_slots = 2, .body = COPY,               \
+     .published = cycles}
+#define STRIDED_ROW(number, r, words, cycles)                                                      \
+    {.name = number, .n = 6, .w = 24, .rows = r, .row_slots = 6, .deal_rows = true,                \
+     .items = words, .item_slots = 2, .body = COPY, .published = cycles}
+
 static void test_moves(void) {
     static const struct row rows[] = {
-        {.name = "233 fill 38 KiB", .n = 4, .w = 12, .items = 4864, .item_slots = 1, .body = FILL,
-         .published = 5082},
-        {.name = "234 fill 69 KiB", .n = 3, .w = 12, .items = 8832, .item_slots = 1, .body = FILL,
-         .published = 9048},
-        {.name = "3.13 fill, no words", .n = 3, .w = 12, .item_slots = 1, .body = FILL, .published = 216},
-        {.name = "3.13 copy, no words", .n = 4, .w = 17, .item_slots = 2, .body = COPY, .published = 246},
-        {.name = "3.13 copy 7 words", .n = 4, .w = 17, .items = 7, .item_slots = 2, .body = COPY,
-         .published = 246 + 12 * 2},
-        {.name = "3.13 copy 8 KiB", .n = 4, .w = 17, .items = 1024, .item_slots = 2, .body = COPY,
-         .published = 246 + 12 * 171},
-        {.name = "3.13 strided copy, no rows", .n = 6, .w = 24, .rows = 0, .item_slots = 2, .body = COPY,
+        FILL_ROW("3.13 fill, no words", 0, 216),
+        FILL_ROW("233 fill 38 KiB", 4864, 5082),
+        FILL_ROW("234 fill 69 KiB", 8832, 9048),
+        COPY_ROW("3.13 copy, no words", 0, 246),
+        COPY_ROW("3.13 copy 7 words", 7, 246 + 12 * 2),
+        COPY_ROW("3.13 copy 8 KiB", 1024, 246 + 12 * 171),
+        {.name = "3.13 strided copy, constant", .n = 6, .w = 24, .item_slots = 2, .body = COPY,
          .published = 294},
-        {.name = "3.13 strided copy 13 rows of 20 words", .n = 6, .w = 24, .rows = 13, .row_slots = 6,
-         .deal_rows = true, .items = 20, .item_slots = 2, .body = COPY,
-         .published = 294 + 6 * 3 * (2 * 20 + 6)},
+        STRIDED_ROW("3.13 strided copy 6 rows of 4 words", 6, 4, 294 + 6 * 1 * (2 * 4 + 6)),
+        STRIDED_ROW("3.13 strided copy 13 rows of 20 words", 13, 20, 294 + 6 * 3 * (2 * 20 + 6)),
     };
     check_rows(rows, ARRAY_LEN(rows));
 }
@@ -333,6 +335,23 @@ static void test_pack(void) {
     check_rows(rows, ARRAY_LEN(rows));
 }
 
+/* The affine pass of a norm alone, quads in 12 slots; 76 a row and W = 96 with eight arguments
+ * (implied). */
+#define APPLY(number, r, width, cycles)                                                            \
+    {.name = number, .n = 8, .w = 96, .rows = r, .row_slots = 76, .items = (width) / 4,            \
+     .item_slots = 12, .published = cycles}
+
+static void test_apply(void) {
+    static const struct row rows[] = {
+        APPLY("163 apply 1x144", 1, 144, 1620),
+        APPLY("164 apply 1x576", 1, 576, 2916),
+        APPLY("165 apply 1x1152", 1, 1152, 4644),
+        APPLY("166 apply 3x1152", 3, 1152, 12468),
+    };
+    check_rows(rows, ARRAY_LEN(rows));
+}
+/* clang-format on */
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tile/cycles/rows/reduction", test_reduction);
@@ -342,5 +361,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/cycles/rows/merge", test_merge);
     g_test_add_func("/tile/cycles/rows/moves", test_moves);
     g_test_add_func("/tile/cycles/rows/pack", test_pack);
+    g_test_add_func("/tile/cycles/rows/apply", test_apply);
     return g_test_run();
 }

@@ -4,8 +4,8 @@
 
 enum { SOURCE = DATA, TARGET = DATA + 0x4000, OFFSETS = DATA + 0x8000 };
 
-/* m2 to, m3 from, m4 words: load, store, three integer instructions, branch. The test of the count in
- * front of the loop is chosen; the whole calls come out for 1 to 4 cycles there. */
+/* m2 to, m3 from, m4 words: load, store, three integer instructions, branch. The test of the count
+ * in front of the loop is chosen; the whole calls come out for 1 to 4 cycles there. */
 static void word_copy(struct build *pb) {
 #define b (*pb)
     b.at = KERNEL;
@@ -40,11 +40,11 @@ static void table_patch(struct build *pb) {
 #undef b
 }
 
-/* m2 to, m3 from, m4 halves. The sheet gives about 30 instructions with masking and the cycles of the
- * four alignments of source and target half, not the code. These 28 give all four cases: an index, both
- * words by shifts, parities by shift and mask, a loaded mask for the half that comes; of the target's word
- * the lower half is kept by the mask, the upper one by two shifts. Of some thousand orders and ways of
- * masking that were tried a few dozen do. */
+/* m2 to, m3 from, m4 halves. The sheet gives about 30 instructions with masking and the cycles of
+ * the four alignments of source and target half, not the code. These 28 give all four cases: an
+ * index, both words by shifts, parities by shift and mask, a loaded mask for the half that comes;
+ * of the target's word the lower half is kept by the mask, the upper one by two shifts. Of some
+ * thousand orders and ways of masking that were tried a few dozen do. */
 static void half_copy(struct build *pb) {
 #define b (*pb)
     b.at = KERNEL;
@@ -97,7 +97,8 @@ static uint32_t word_copy_cycles(uint32_t n) {
     loop_init(&b, word_copy);
     const uint32_t cycles = call_measured(&b, 3, (const uint32_t[]){TARGET, SOURCE, n});
     for (uint32_t k = 0; k < 64; k++)
-        g_assert_cmphex(get32(&b, TARGET + 4 * k), ==, k < n ? get32(&b, SOURCE + 4 * k) : 0x55aa33cc);
+        g_assert_cmphex(get32(&b, TARGET + 4 * k), ==,
+                        k < n ? get32(&b, SOURCE + 4 * k) : 0x55aa33cc);
     build_free(&b);
     return cycles;
 }
@@ -115,7 +116,12 @@ static uint32_t table_patch_cycles(uint32_t n) {
 
 /* Residuals of kernels 8.8: modelled minus published. */
 static void test_whole_calls(void) {
-    const struct { const char *row; uint32_t (*run)(uint32_t); uint32_t n, published; int residual; } rows[] = {
+    const struct {
+        const char *row;
+        uint32_t (*run)(uint32_t);
+        uint32_t n, published;
+        int residual;
+    } rows[] = {
         {"table patch, 24 words", table_patch_cycles, 24, 846, 0},
         {"table patch, 78 words", table_patch_cycles, 78, 2520, 0},
         {"table patch, 1,024 words", table_patch_cycles, 1024, 31848, -6},
@@ -130,7 +136,8 @@ static void test_whole_calls(void) {
 }
 
 /* Cycles from the start to the end of a program without samplers; the caller frees *ret_b. */
-static uint32_t plain_cycles(struct build *ret_b, void (*code)(struct build *), const uint32_t arguments[4]) {
+static uint32_t plain_cycles(struct build *ret_b, void (*code)(struct build *),
+                             const uint32_t arguments[4]) {
 #define b (*ret_b)
     loop_init(&b, code);
     b.at = CODE;
@@ -143,7 +150,8 @@ static uint32_t plain_cycles(struct build *ret_b, void (*code)(struct build *), 
 }
 
 /* What pass n + 1 adds. */
-static uint32_t pass_cycles(void (*code)(struct build *), const uint32_t less[4], const uint32_t more[4]) {
+static uint32_t pass_cycles(void (*code)(struct build *), const uint32_t less[4],
+                            const uint32_t more[4]) {
     struct build b[2];
     const uint32_t cycles = plain_cycles(&b[1], code, more) - plain_cycles(&b[0], code, less);
     build_free(&b[0]);
@@ -155,9 +163,11 @@ static uint32_t pass_cycles(void (*code)(struct build *), const uint32_t less[4]
 static void test_passes(void) {
     for (uint32_t n = 1; n < 20; n++) {
         g_assert_cmpuint(pass_cycles(word_copy, (const uint32_t[]){TARGET, SOURCE, n, 0},
-                                     (const uint32_t[]){TARGET, SOURCE, n + 1, 0}), ==, 23);
+                                     (const uint32_t[]){TARGET, SOURCE, n + 1, 0}),
+                         ==, 23);
         g_assert_cmpuint(pass_cycles(table_patch, (const uint32_t[]){TARGET, SOURCE, OFFSETS, n},
-                                     (const uint32_t[]){TARGET, SOURCE, OFFSETS, n + 1}), ==, 31);
+                                     (const uint32_t[]){TARGET, SOURCE, OFFSETS, n + 1}),
+                         ==, 31);
     }
 }
 
@@ -174,7 +184,9 @@ static void test_half_copied(void) {
         for (uint32_t a = TARGET; a < TARGET + 256; a += 2) {
             const uint32_t k = (a - to) / 2;
             g_assert_cmphex(half_at(&b, a), ==,
-                            a >= to && k < n ? half_at(&b, from + 2 * k) : a % 4 ? 0x55aa : 0x33cc);
+                            a >= to && k < n ? half_at(&b, from + 2 * k)
+                            : a % 4          ? 0x55aa
+                                             : 0x33cc);
         }
         build_free(&b);
     }
@@ -182,12 +194,15 @@ static void test_half_copied(void) {
 
 /* Published: 129 a half, without the alignment. Of the last half, which lies so in its words. */
 static void test_half_cases(void) {
-    static const uint32_t modelled[2][2] = {{139, 129}, {136, 126}}; /* [source upper][target upper] */
+    static const uint32_t modelled[2][2] = {{139, 129},
+                                            {136, 126}}; /* [source upper][target upper] */
     for (uint32_t n = 1; n < 8; n++)
         for (uint32_t i = 0; i < 4; i++) {
-            const uint32_t from = SOURCE + 64 + i / 2 * 2 - 2 * n, to = TARGET + 64 + i % 2 * 2 - 2 * n;
+            const uint32_t from = SOURCE + 64 + i / 2 * 2 - 2 * n,
+                           to = TARGET + 64 + i % 2 * 2 - 2 * n;
             g_assert_cmpuint(pass_cycles(half_copy, (const uint32_t[]){to, from, n, 0},
-                                         (const uint32_t[]){to, from, n + 1, 0}), ==, modelled[i / 2][i % 2]);
+                                         (const uint32_t[]){to, from, n + 1, 0}),
+                             ==, modelled[i / 2][i % 2]);
         }
 }
 

@@ -1,16 +1,24 @@
 /* Skeleton kernels for tests of cycles: samplers around one call, as the published figures were
- * taken (kernels 0.2, 8.1): worker 0 of two sampler calls reads the counter, and between them run one
- * `setzi` per argument, the call, and the kernel. Code is real instructions, written word by word.
+ * taken (kernels 0.2, 8.1): worker 0 of two sampler calls reads the counter, and between them run
+ * one `setzi` per argument, the call, and the kernel. Code is real instructions, written word by
+ * word.
  *
  * Layout: the caller at CODE, the sampler, the kernel's supervisor entry at KERNEL, its workers at
- * WORKER, the two times at TIMES. m2.. are the arguments, m10 returns, m11 is the stack (kernels 2.1). */
+ * WORKER, the two times at TIMES. m2.. are the arguments, m10 returns, m11 is the stack
+ * (kernels 2.1). */
 #ifndef IPU_TESTS_TILE_CYCLES_H
 #define IPU_TESTS_TILE_CYCLES_H
 
 #include "tile_build.h"
 
-enum { SAMPLE = CODE + 0x400, SAMPLE_WORKER = CODE + 0x480, BARRIER = CODE + 0x500,
-       KERNEL = CODE + 0x600, WORKER = CODE + 0x1000, TIMES = 0x5b000 };
+enum {
+    SAMPLE = CODE + 0x400,
+    SAMPLE_WORKER = CODE + 0x480,
+    BARRIER = CODE + 0x500,
+    KERNEL = CODE + 0x600,
+    WORKER = CODE + 0x1000,
+    TIMES = 0x5b000
+};
 
 static inline void sampler_code(struct build *pb) {
 #define b (*pb)
@@ -51,7 +59,8 @@ static inline void nops(struct build *pb, uint32_t n) {
 #undef b
 }
 
-/* Entry of a kernel: frame, n arguments, `more` other instructions, launch, join, return (kernels 2.1). */
+/* Entry of a kernel: frame, n arguments, `more` other instructions, launch, join, return
+ * (kernels 2.1). */
 static inline void kernel_entry(struct build *pb, uint32_t n, uint32_t more, uint32_t worker) {
 #define b (*pb)
     b.at = KERNEL;
