@@ -484,6 +484,11 @@ static int device_fault(const struct e2e *e, GError *error) {
     GString *text = g_string_new(NULL);
     session_fault_print(e->session, text);
     fputs(text->str, stderr);
+    if (e->json) {
+        g_string_assign(text, "{\"fault\":");
+        session_fault_json(e->session, text);
+        printf("%s}\n", text->str);
+    }
     g_string_free(text, true);
     g_error_free(error);
     return CLI_DEVICE_FAULT;

@@ -11,6 +11,7 @@ struct run_options {
     struct diagnostic *diagnostic; /* with results */
     gboolean json, permissive, races;
     gint threads;
+    gint64 max_cycles; /* 0 = none */
 };
 
 enum { INPUTS = 1 << TG_BIND_INPUT, PARAMETERS = 1 << TG_BIND_PARAMETER };
@@ -69,6 +70,11 @@ static int run_session(struct session *s, const struct run_options *o) {
         GString *text = g_string_new(NULL);
         session_fault_print(s, text);
         fputs(text->str, stderr);
+        if (o->json) {
+            g_string_assign(text, "{\"fault\":");
+            session_fault_json(s, text);
+            printf("%s}\n", text->str);
+        }
         g_string_free(text, true);
         g_error_free(error);
         return CLI_DEVICE_FAULT;
@@ -95,11 +101,14 @@ static bool prepare_diagnostic(const char *path, const struct package *p, struct
 
 static int run_package(const char *path, struct run_options *o) {
     GError *error = NULL;
-    if (!cli_threads_set(o->threads, &error)) return cli_fail("run", error);
+    if (!cli_threads_set(o->threads, &error) ||
+        !cli_number_check("--max-cycles", o->max_cycles, 0, INT64_MAX, &error))
+        return cli_fail("run", error);
     struct package *p = package_read(path, &error);
     if (p == NULL) return cli_fail("run", error);
     struct device_options device = {.n_tiles = p->meta.n_tiles, .permissive = o->permissive,
-                                    .races = o->races, .marks = true};
+                                    .races = o->races, .marks = true,
+                                    .max_cycles = (uint64_t)o->max_cycles};
     struct session *s = NULL;
     const int status = prepare_diagnostic(path, p, o, &device, &error) &&
                                session_open(device_model(), p, &device, &s, &error)
@@ -124,6 +133,8 @@ int cmd_run(int argc, char **argv) {
         {"permissive", 0, 0, G_OPTION_ARG_NONE, &o.permissive,
          "Count faults where execution can go on", NULL},
         {"races", 0, 0, G_OPTION_ARG_NONE, &o.races, "Word-exact race detector", NULL},
+        {"max-cycles", 0, 0, G_OPTION_ARG_INT64, &o.max_cycles,
+         "Stop there and say where every context is (0: never)", "N"},
         {"threads", 0, 0, G_OPTION_ARG_INT, &o.threads, "Threads (default: one per core)", "N"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "One JSON object", NULL},
         {0}};

@@ -29,15 +29,30 @@ enum device_fault_kind {
     DEVICE_FAULT_SYNC,     /* unequal distance from sync to slot 0; mixed zones */
     DEVICE_FAULT_LIMIT,    /* max_cycles reached */
 };
+enum { DEVICE_FAULT_WINDOW = 16 };
+struct device_context {
+    const char *state; /* static: "runs", "exited", "idle", "sync", "done", "fault".. */
+    uint32_t pc;       /* of its next instruction, or of its exit */
+    uint64_t cycle;    /* in which that issues or issued */
+};
 struct device_fault {
     enum device_fault_kind kind;
     uint32_t tile, context, pc;
     uint32_t address; /* UINT32_MAX when the fault has none */
-    uint32_t number;  /* fault number of the tile or fabric table */
+    uint32_t number;  /* of tile_fault.def, the fabric's table or device_fault.def */
     uint64_t cycle;
     const char *name; /* static: "READ_UNWRITTEN" */
     char text[400];   /* one line */
+    const char *exception; /* of the hardware: "CONFLICT"; NULL where it is silent */
+    uint32_t cause;        /* isa 1.10; 0 without exception */
+    const char *cause_text;
     uint32_t registers[16]; /* m0..m15 of the context */
+    uint32_t a[8];          /* of a worker */
+    uint32_t defined;       /* bit r: m[r], bit 16 + r: a[r] has been written */
+    uint32_t window_address; /* of the words around pc, a multiple of 8 */
+    uint32_t n_window, window[DEVICE_FAULT_WINDOW];
+    struct device_context contexts[TARGET_N_CONTEXTS]; /* of the tile */
+    uint32_t n_running, n_waiting, n_done; /* tiles: the fault's own counts as running */
 };
 
 /* Sees a tile when the first instruction of a step of its program issues, before it has any effect:

@@ -18,6 +18,7 @@ struct device {
     bool loaded;
     /* Marks: bit per word of the program ranges, and what was noted. */
     uint32_t watch_base, watch_words;
+    uint64_t *writable;   /* [n_tiles][SRAM_WRITTEN_WORDS] words that the program may store to */
     uint64_t *watch;      /* [n_tiles][ceil(watch_words / 64)] */
     GArray **watched;     /* [n_tiles] struct tile_watch */
     uint32_t *first_mark, *mark_pc; /* as in the package; mark_pc ends with the end of the program */

@@ -20,6 +20,7 @@ static bool model_open(const struct device_options *o, struct device **ret, GErr
     d->zone = g_new0(uint8_t, o->n_tiles);
     d->sync_pc = g_new0(uint32_t, o->n_tiles);
     d->rows = g_new0(struct fabric_tile, o->n_tiles);
+    d->writable = g_new0(uint64_t, (size_t)o->n_tiles * SRAM_WRITTEN_WORDS);
     for (uint32_t i = 0; i < o->n_tiles; i++) {
         tile_init(&d->tiles[i], &d->config, d->sram, i);
         d->watched[i] = g_array_new(false, false, sizeof(struct tile_watch));
@@ -43,6 +44,7 @@ static void model_close(struct device *d) {
     g_free(d->watched);
     g_free(d->marks);
     g_free(d->watch);
+    g_free(d->writable);
     g_free(d->first_mark);
     g_free(d->mark_pc);
     g_free(d->zone);
@@ -94,6 +96,33 @@ struct loading {
     const struct package *p;
 };
 
+static void allow(uint64_t *bits, uint32_t address, uint64_t bytes) {
+    const uint32_t first = (address - TARGET_SRAM_BASE) / 4;
+    const uint32_t end = (uint32_t)((address - TARGET_SRAM_BASE + bytes + 3) / 4);
+    for (uint32_t w = first; w < end;) {
+        const uint32_t n = MIN(64 - w % 64, end - w);
+        bits[w / 64] |= (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << w % 64;
+        w += n;
+    }
+}
+
+/* What the package allocates: tensors, rows (programs patch them), zeroed memory, samples, the
+ * completion word and the stacks (runtime 3.1). Code and programs are nobody's to store to. A package
+ * without owners does not say what is allocated. */
+static void load_writable(struct device *d, const struct package *p, uint32_t t) {
+    uint64_t *bits = d->writable + (size_t)t * SRAM_WRITTEN_WORDS;
+    memset(bits, 0, sizeof *bits * SRAM_WRITTEN_WORDS);
+    d->tiles[t].writable = p->first_owner[t] != p->first_owner[t + 1] ? bits : NULL;
+    for (uint32_t i = p->first_owner[t]; i < p->first_owner[t + 1]; i++)
+        allow(bits, p->owners[i].address, p->owners[i].bytes);
+    for (uint32_t i = p->first_segment[t]; i < p->first_segment[t + 1]; i++)
+        if (p->segments[i].kind == PACKAGE_SEGMENT_ROWS || p->segments[i].kind == PACKAGE_SEGMENT_ZERO)
+            allow(bits, p->segments[i].address, p->segments[i].bytes);
+    if (p->meta.samples) /* a word per mark and the end */
+        allow(bits, p->sample_address[t], 4 * (p->first_mark[t + 1] - p->first_mark[t] + UINT64_C(1)));
+    allow(bits, TARGET_COMPLETION_WORD, TARGET_SUPERVISOR_STACK_TOP - TARGET_COMPLETION_WORD);
+}
+
 static void load_tile(uint32_t t, uint32_t thread, void *context) {
     (void)thread;
     const struct loading *l = context;
@@ -104,6 +133,7 @@ static void load_tile(uint32_t t, uint32_t thread, void *context) {
         else memcpy(sram_at(s, t, seg->address), l->p->image + seg->offset, seg->bytes);
         sram_mark_written(s, t, seg->address, seg->bytes);
     }
+    load_writable(l->d, l->p, t);
     tile_tail_clear(&l->d->tiles[t]);
     for (uint32_t i = l->p->first_owner[t]; i < l->p->first_owner[t + 1]; i++) {
         const struct package_owner *o = &l->p->owners[i];

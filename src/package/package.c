@@ -294,25 +294,65 @@ void package_symbolize(const struct package *p, uint32_t tile, uint32_t pc, GStr
     }
 }
 
+/* The owner among [first, end) that comes next after `last` in the order: live at `step`, then those that
+ * ended before it, latest first, then those that come later; NULL: no more. */
+static const struct package_owner *owner_next(const struct package *p, uint32_t tile, uint32_t address,
+                                              uint32_t step, int64_t *io_rank) {
+    const struct package_owner *best = NULL;
+    int64_t best_rank = INT64_MAX;
+    for (uint32_t i = p->first_owner[tile]; i < p->first_owner[tile + 1]; i++) {
+        const struct package_owner *o = &p->owners[i];
+        if (address < o->address || address - o->address >= o->bytes + o->tail_bytes) continue;
+        const int64_t distance = step < o->first_step  ? (INT64_C(1) << 32) + o->first_step
+                                 : step > o->last_step ? (int64_t)step - o->last_step
+                                                       : 0;
+        const int64_t rank = distance << 20 | (i - p->first_owner[tile]);
+        if (rank <= *io_rank || rank >= best_rank) continue;
+        best = o;
+        best_rank = rank;
+    }
+    *io_rank = best_rank;
+    return best;
+}
+
+static void print_owner(const struct package *p, const struct package_owner *o, uint32_t address, uint32_t step,
+                        GString *out) {
+    const bool tail = address - o->address >= o->bytes;
+    g_string_append_printf(out, "%s+0x%x", p->names[o->name], address - o->address);
+    if (tail)
+        g_string_append_printf(out, " (access tail, %u bytes behind the end)", address - o->address - o->bytes);
+    if (step == TG_NONE) return;
+    if (step > o->last_step) g_string_append_printf(out, " (not live: until step %u)", o->last_step);
+    if (step < o->first_step) g_string_append_printf(out, " (not live: from step %u)", o->first_step);
+}
+
+/* The allocation that ends last at or before the address. */
+static void print_behind(const struct package *p, uint32_t tile, uint32_t address, GString *out) {
+    const struct package_owner *best = NULL;
+    for (uint32_t i = p->first_owner[tile]; i < p->first_owner[tile + 1]; i++) {
+        const struct package_owner *o = &p->owners[i];
+        if (o->address + o->bytes > address) continue;
+        if (best == NULL || o->address + o->bytes > best->address + best->bytes) best = o;
+    }
+    if (best == NULL) return;
+    g_string_append_printf(out, "; %u bytes behind the end of %s (0x%x, %u bytes)",
+                           address - best->address - best->bytes, p->names[best->name], best->address,
+                           best->bytes);
+}
+
 void package_owner_print(const struct package *p, uint32_t tile, uint32_t address, uint32_t step,
                          GString *out) {
-    uint32_t found = 0;
-    if (tile >= p->meta.n_tiles) return;
-    for (uint32_t pass = 0; pass < 2 && found < 3; pass++)
-        for (uint32_t i = p->first_owner[tile]; i < p->first_owner[tile + 1]; i++) {
-            const struct package_owner *o = &p->owners[i];
-            if (address < o->address || address - o->address >= o->bytes + o->tail_bytes) continue;
-            const bool live = step >= o->first_step && step <= o->last_step;
-            if (live == (pass == 1) || found >= 3) continue;
-            g_string_append_printf(out, "%s%s+0x%x%s", found != 0 ? ", " : "", p->names[o->name],
-                                   address - o->address,
-                                   address - o->address >= o->bytes ? " (access tail)"
-                                   : live                           ? ""
-                                                                    : " (not live)");
-            found++;
-        }
-    const struct package_segment *s = found == 0 ? segment_of(p, tile, address) : NULL;
     static const char *const kind[] = {"code", "program", "rows", "zeroed memory"};
-    if (s != NULL) g_string_append(out, kind[s->kind]);
-    else if (found == 0) g_string_append(out, "nothing");
+    enum { MOST = 3 };
+    if (tile >= p->meta.n_tiles) return;
+    uint32_t found = 0;
+    int64_t rank = -1;
+    for (const struct package_owner *o; found < MOST && (o = owner_next(p, tile, address, step, &rank)); found++) {
+        g_string_append(out, found != 0 ? ", " : "");
+        print_owner(p, o, address, step, out);
+    }
+    if (found != 0) return;
+    const struct package_segment *s = segment_of(p, tile, address);
+    g_string_append(out, s != NULL ? kind[s->kind] : "nothing");
+    print_behind(p, tile, address, out);
 }

@@ -173,7 +173,8 @@ struct package_binding *package_result_find(const struct package *p, const char 
 void package_symbolize(const struct package *p, uint32_t tile, uint32_t pc, GString *out);
 /* The step whose program holds pc; TG_NONE when none does. */
 uint32_t package_step_of_pc(const struct package *p, uint32_t tile, uint32_t pc);
-/* Owners of an address, those live at `step` first; appended, "nothing" when there is none. */
+/* Owners of an address: those live at `step`, then who owned it last, then who comes; appended. "nothing"
+ * (or the kind of a segment) when there is none, and which allocation ends how many bytes before. */
 void package_owner_print(const struct package *p, uint32_t tile, uint32_t address, uint32_t step,
                          GString *out);
 void package_print(const struct package *p, GString *out);

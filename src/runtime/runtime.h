@@ -43,8 +43,10 @@ const struct package *session_package(const struct session *s);
 
 /* cycles_measured of architecture 5, from the marks of the run; false without marks. */
 bool session_cycles(const struct session *s, uint64_t *ret_cycles);
-/* The fault in full: tile, context, pc with symbol and line, cycle, address with its owner, the
- * operation; several lines. */
+/* The fault in full: tile, context, pc with symbol and line, cycle, exception, address with its owner,
+ * the operation, code around pc, registers, where every context is; several lines. */
 void session_fault_print(const struct session *s, GString *out);
+/* The same as an object, or null; docs/tile.md describes its members. */
+void session_fault_json(const struct session *s, GString *out);
 
 #endif

@@ -99,15 +99,17 @@ static inline uint32_t tile_port(uint32_t address) {
     return 13 + 2 * ((address - TARGET_REGION1_BASE) / TARGET_ELEMENT_PAIR_BYTES) +
            (address >> 3 & 1);
 }
-/* True when every word of the range has been written; the range lies in SRAM and is not empty. */
-static inline bool tile_all_written(const struct tile *t, uint32_t address, uint32_t bytes) {
+/* True when the bits of every word of the range are set; the range lies in SRAM and is not empty. */
+static inline bool tile_bits_all(const uint64_t *w, uint32_t address, uint32_t bytes) {
     const uint32_t first = (address - TARGET_SRAM_BASE) / 4;
     const uint32_t last = (address - TARGET_SRAM_BASE + bytes - 1) / 4;
-    const uint64_t *w = t->written;
     uint64_t mask = ~UINT64_C(0) << first % 64;
     for (uint32_t k = first / 64; k < last / 64; k++, mask = ~UINT64_C(0))
         if (~w[k] & mask) return false;
     return (~w[last / 64] & mask & ~UINT64_C(0) >> (63 - last % 64)) == 0;
+}
+static inline bool tile_all_written(const struct tile *t, uint32_t address, uint32_t bytes) {
+    return tile_bits_all(t->written, address, bytes);
 }
 bool tile_in_tail(const struct tile *t, uint32_t address);
 /* The first word of the access that was never written and lies in no tail; UINT32_MAX: none. */

@@ -425,11 +425,7 @@ static bool meeting_apart(const struct motion *l, const struct interval *v,
 }
 
 static bool writable(const struct tile *t, uint32_t first, uint32_t bytes) {
-    if (t->writable == NULL) return true;
-    const uint32_t word0 = (first - TARGET_SRAM_BASE) / 4;
-    for (uint32_t w = word0; w < word0 + bytes / 4; w++)
-        if ((t->writable[w / 64] >> w % 64 & 1) == 0) return false;
-    return true;
+    return t->writable == NULL || tile_bits_all(t->writable, first, bytes);
 }
 
 static bool interval_ok(const struct tile_exec *e, const struct tile_amp_loop *l,

@@ -4,6 +4,7 @@
 #include "isa/isa_exch.h"
 #include "target/target.h"
 
+#include <json-glib/json-glib.h>
 #include <math.h>
 #include <string.h>
 
@@ -221,6 +222,88 @@ static void test_fault_unwritten(void) {
     tile_graph_free(g);
 }
 
+/* A store behind an allocation: which one, how far. */
+static void test_fault_unallocated(void) {
+    struct tile_graph *g = copy_graph();
+    struct package *p = compile(g, (struct compile_options){0});
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < p->first_owner[1]; i++) {
+        struct package_owner *o = &p->owners[i];
+        if (strcmp(p->names[o->name], "out") != 0) continue;
+        o->bytes -= 24;
+        end = o->address + o->bytes;
+    }
+    struct session *s = open_session(p);
+    set_pattern(s, "x", 256, 1);
+    char *text = fault_text(s), *address = g_strdup_printf("address    0x%x: ", end);
+    expect_in(text, "WRITE_UNALLOCATED (26)");
+    expect_in(text, address);
+    expect_in(text, "0 bytes behind the end of out (");
+    expect_in(text, "operation  copy it (operator), step 0");
+    expect_in(text, "=> 0x");
+    expect_in(text, "copy_u64");
+    g_free(address);
+    g_free(text);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
+static JsonObject *fault_json(struct session *s, JsonParser *parser) {
+    GString *text = g_string_new(NULL);
+    GError *error = NULL;
+    session_fault_json(s, text);
+    json_parser_load_from_data(parser, text->str, (gssize)text->len, &error);
+    g_assert_no_error(error);
+    g_string_free(text, true);
+    return json_node_get_object(json_parser_get_root(parser));
+}
+
+/* Every field of the report, as an object. */
+static void test_fault_json(void) {
+    struct tile_graph *g = dg_new(1);
+    const uint32_t ghost = dg_alloc(g, 0, 64, 0, "ghost");
+    const uint32_t out = dg_alloc(g, 0, 64, TG_HOST_OUTPUT, "out");
+    dg_step(g, TG_COMPUTE, "haunt");
+    dg_call(g, 0, (struct kernel_spec){KERNEL_COPY_U64, {64}}, (uint32_t[]){out, ghost}, 2);
+    dg_bind(g, out, TG_BIND_OUTPUT, "y");
+    struct package *p = compile(g, (struct compile_options){0});
+    struct session *s = open_session(p);
+    g_free(fault_text(s));
+    JsonParser *parser = json_parser_new();
+    JsonObject *f = fault_json(s, parser);
+    g_assert_cmpint(json_object_get_int_member(f, "number"), ==, 25);
+    g_assert_cmpstr(json_object_get_string_member(f, "name"), ==, "READ_UNWRITTEN");
+    g_assert_true(json_object_get_null_member(f, "exception")); /* the hardware is silent */
+    g_assert_cmpint(json_object_get_int_member(f, "tile"), ==, 0);
+    g_assert_cmpint(json_object_get_int_member(f, "context"), >=, 1);
+    g_assert_cmpstr(json_object_get_string_member(f, "symbol"), ==, "copy_u64_worker");
+    g_assert_nonnull(strstr(json_object_get_string_member(f, "file"), "copy_u64.S"));
+    g_assert_cmpint(json_object_get_int_member(f, "line"), >, 0);
+    g_assert_cmpint(json_object_get_int_member(f, "cycle"), >, 0);
+    g_assert_nonnull(strstr(json_object_get_string_member(f, "owner"), "ghost+0x"));
+    g_assert_cmpstr(json_object_get_string_member(f, "operation"), ==, "haunt");
+    JsonArray *window = json_object_get_array_member(f, "window");
+    bool found = false;
+    for (guint i = 0; i < json_array_get_length(window); i++) {
+        JsonObject *o = json_array_get_object_element(window, i);
+        if (json_object_get_int_member(o, "address") != json_object_get_int_member(f, "pc")) continue;
+        found = strstr(json_object_get_string_member(o, "text"), "ld64step") != NULL;
+    }
+    g_assert_true(found);
+    JsonObject *registers = json_object_get_object_member(f, "registers");
+    g_assert_cmpuint(json_array_get_length(json_object_get_array_member(registers, "m")), ==, 16);
+    g_assert_cmpuint(json_array_get_length(json_object_get_array_member(registers, "a")), ==, 8);
+    JsonArray *contexts = json_object_get_array_member(f, "contexts");
+    g_assert_cmpuint(json_array_get_length(contexts), ==, TARGET_N_CONTEXTS);
+    JsonObject *own = json_array_get_object_element(contexts, (guint)json_object_get_int_member(f, "context"));
+    g_assert_cmpstr(json_object_get_string_member(own, "state"), ==, "fault");
+    g_object_unref(parser);
+    session_close(s);
+    package_free(p);
+    tile_graph_free(g);
+}
+
 /* Makes the first instruction of a tile's program `word`. */
 static void patch_program(struct package *p, uint32_t tile, uint32_t word_index, uint32_t word) {
     for (uint32_t i = p->first_segment[tile]; i < p->first_segment[tile + 1]; i++)
@@ -236,7 +319,8 @@ static void test_fault_deadlock(void) {
     set_pattern(s, "a", 16, 5);
     set_pattern(s, "b", 16, 6);
     char *text = fault_text(s);
-    expect_in(text, "deadlock");
+    expect_in(text, "deadlock, DEADLOCK (700)");
+    expect_in(text, "0 run, 3 wait in a barrier, 1 are done");
     expect_in(text, "3 tiles wait for 1 that are done");
     g_free(text);
     session_close(s);
@@ -338,6 +422,11 @@ static void test_limit(void) {
     set_pattern(s, "x", 256, 1);
     char *text = fault_text(s);
     expect_in(text, "still runs after 300 cycles");
+    expect_in(text, "limit, LIMIT (702)");
+    expect_in(text, "operation  none: the start or end of the tile runtime");
+    expect_in(text, "\n  worker 3   runs, cycle 3");
+    expect_in(text, "\n  supervisor sync 2, cycle");
+    expect_in(text, "worker_init+0x");
     g_free(text);
     session_close(s);
     package_free(p);
@@ -401,6 +490,8 @@ int main(int argc, char **argv) {
     g_test_add_func("/device/phase_cost", test_phase_cost);
     g_test_add_func("/device/repeat", test_repeat);
     g_test_add_func("/device/fault/unwritten", test_fault_unwritten);
+    g_test_add_func("/device/fault/unallocated", test_fault_unallocated);
+    g_test_add_func("/device/fault/json", test_fault_json);
     g_test_add_func("/device/fault/deadlock", test_fault_deadlock);
     g_test_add_func("/device/fault/sync", test_fault_sync);
     g_test_add_func("/device/fault/both", test_fault_both);

@@ -258,7 +258,8 @@ static void test_names(void) {
     package_owner_print(p, 0, 0x80044, 1, s);
     g_string_append_c(s, '|');
     package_owner_print(p, 0, 0x90000, 1, s);
-    g_assert_cmpstr(s->str, ==, "code 0x4c014|program+0x34 (step 1, copy)|x+0x44 (access tail)|nothing");
+    g_assert_cmpstr(s->str, ==, "code 0x4c014|program+0x34 (step 1, copy)|x+0x44 (access tail, 4 bytes behind the end)|"
+                                "nothing; 65472 bytes behind the end of x (0x80000, 64 bytes)");
     g_string_free(s, true);
     package_free(p);
 }
