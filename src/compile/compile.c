@@ -97,9 +97,9 @@ static bool place_round(struct compile_state *c, uint32_t program_bytes, struct 
     return ok;
 }
 
-/* Something does not fit beside the estimated rows. The estimate knows nothing of shared rows, buffers
- * that go on and idle buses; the encoder's rows took 0.57 of it. Half of it is tried before giving up, if
- * that could be enough; when the rows then need more, a further round places with what they need. */
+/* Something does not fit beside the estimated rows. The estimate knows nothing of shared rows and
+ * idle buses; the encoder's rows take 0.84 of it. Half of it is tried before giving up, if that could be
+ * enough; when the rows then need more, a further round places with what they need. */
 static bool tighten(struct compile_state *c, struct compile_result *ret) {
     if (c->rows_tight || c->hopeless) return false;
     c->rows_tight = true;

@@ -58,10 +58,25 @@ struct exch_problem *compile_phase_problem(const struct compile_state *c, uint32
     return p;
 }
 
+/* Addresses outside SRAM with a gap between buffers: what goes on inside a buffer is seen, elements are
+ * not taken to be shared. */
+static uint32_t *apart(const struct compile_state *c) {
+    const struct tg_allocs *a = &c->g->allocs;
+    uint32_t *address = g_new(uint32_t, a->n + 1), *next = g_new(uint32_t, c->g->n_tiles);
+    for (uint32_t t = 0; t < c->g->n_tiles; t++) next[t] = align_up_u32(TARGET_SRAM_END, 32);
+    for (uint32_t i = 0; i < a->n; i++) {
+        address[i] = next[a->tile[i]];
+        next[a->tile[i]] += align_up_u32(a->bytes[i], 32) + 32;
+    }
+    g_free(next);
+    return address;
+}
+
 void compile_rows_estimate(struct compile_state *c) {
     uint32_t *row_bytes = g_new0(uint32_t, TARGET_N_TILES);
     const struct exch_load load = {.row_bytes = row_bytes};
     memset(c->rows_need, 0, sizeof *c->rows_need * TARGET_N_TILES);
+    c->address = apart(c);
     for (uint32_t i = 0; i < c->n_exchanges; i++) {
         struct exch_problem *p = compile_phase_problem(c, i);
         struct exch_estimate estimate;
@@ -70,6 +85,7 @@ void compile_rows_estimate(struct compile_state *c) {
         for (uint32_t t = 0; t < TARGET_N_TILES; t++) c->rows_need[t] += align_up_u32(row_bytes[t], 8);
         exch_problem_free(p);
     }
+    g_clear_pointer(&c->address, g_free);
     g_free(row_bytes);
 }
 

@@ -61,6 +61,24 @@ static void test_mlp_grids(void) {
     cli_said_clear(&s);
 }
 
+/* The rows that are reserved before there are addresses are those that are scheduled, within 20 %. */
+static void test_rows_estimate(void) {
+    static const char *const NETWORKS[] = {
+        "siglip-vit-benchmark --vit-small --tiles 64 --vit-batch 2",
+        "siglip-vit-benchmark --vit-small --tiles 64 --vit-layers 2 --fp8-scale -4 "
+        "--diagnostic-atol 0.2 --diagnostic-rtol 0.05",
+        "siglip-mlp-benchmark --mlp-batch 1 --tiles 64 --mlp-tokens 81 --mlp-dim 144 "
+        "--mlp-hidden-dim 528"};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(NETWORKS); i++) {
+        char *line = g_strdup_printf("e2e-test --workload %s --no-profile --json", NETWORKS[i]);
+        char *out = check(line);
+        const double real = cli_number(out, "bytes_unshared");
+        g_assert_cmpfloat(fabs(cli_number(out, "bytes_estimated") - real), <=, 0.2 * real);
+        g_free(out);
+        g_free(line);
+    }
+}
+
 /* The second figure: inputs written once by the host and distributed on the device. */
 static void test_inputs_once(void) {
     const char *mlp = "e2e-test --workload siglip-mlp-benchmark --mlp-batch 1 --tiles 64 "
@@ -228,6 +246,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/e2e/mlp_smoke", test_mlp_smoke);
     g_test_add_func("/e2e/gemm_smoke", test_gemm_smoke);
     g_test_add_func("/e2e/mlp_grids", test_mlp_grids);
+    g_test_add_func("/e2e/rows_estimate", test_rows_estimate);
     g_test_add_func("/e2e/inputs_once", test_inputs_once);
     g_test_add_func("/e2e/idle_threads", test_idle_threads);
     g_test_add_func("/e2e/same_package", test_same_package);
