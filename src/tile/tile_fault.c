@@ -38,10 +38,13 @@ static uint32_t etype_of_fault(const struct tile_fault *f) {
     return f->number < TILE_FAULT_LIMIT ? INFO[f->number].etype : 0;
 }
 
-/* Causes of accesses are numbered by address; those of traps by the operand. */
+/* Causes of accesses are numbered by address, those of traps by the operand; tile memory that cannot be
+ * executed has its own. */
 static uint32_t cause_of_fault(const struct tile_fault *f) {
     switch (f->number) {
     case TILE_FAULT_TRAP: return etype_of_fault(f);
+    case TILE_FAULT_PC_RANGE: return sram_range_ok(f->pc, 4) ? 76 : INFO[f->number].cause;
+    case TILE_FAULT_RUN_ENTRY: return sram_range_ok(f->address, 4) ? 73 : INFO[f->number].cause;
     case TILE_FAULT_ADDRESS_RANGE:
     case TILE_FAULT_ADDRESS_MISALIGNED:
     case TILE_FAULT_ADDRESS_CARRY:

@@ -43,10 +43,14 @@ static void expect(enum tile_fault_number number, uint32_t context, uint32_t pc,
 static void test_fetch(void) {
     begin(), I(SETZI_M, 0, 0x80000), I(BR, 0);
     EXPECT_W(PC_RANGE, 0x80000, 0);
+    g_assert_cmpuint(last_cause, ==, 76); /* memory, but not executable */
+    begin(), I(BRI, 0x7fffc), b.at = 0x7fffc, I(SETZI_M, 0, 0); /* falls out of region 0 */
+    EXPECT_W(PC_RANGE, 0x80000, 0);
     begin(), I(SETZI_M, 0, CODE + 2), I(BR, 0);
     EXPECT_W(PC_MISALIGNED, CODE + 2, 0);
     begin(), I(SETZI_M, 0, 0x100), I(BR, 0);
     EXPECT_S(PC_RANGE, 0x100, 0);
+    g_assert_cmpuint(last_cause, ==, 77);
     begin(), I(SETZI_M, 0, CODE + 1), I(BR, 0);
     EXPECT_S(PC_MISALIGNED, CODE + 1, 0);
     begin(), I(SETZI_M, 0, 0), B(MNOP, FNOP);
@@ -298,6 +302,10 @@ static void test_launches(void) {
     EXPECT_S(RUN_ACTIVE, CODE + 8, 0);
     begin(), I(SETZI_M, 0, 0x90000), I(RUNALL, 0, 15, 0);
     EXPECT_S(RUN_ENTRY, CODE + 4, 0x90000);
+    g_assert_cmpuint(last_cause, ==, 73);
+    begin(), I(SETZI_M, 0, 0x1000), I(RUNALL, 0, 15, 0);
+    EXPECT_S(RUN_ENTRY, CODE + 4, 0x1000);
+    g_assert_cmpuint(last_cause, ==, 54);
     begin(), I(SETZI_M, 0, CODE + 2), I(RUNALL, 0, 15, 0);
     EXPECT_S(RUN_ENTRY_MISALIGNED, CODE + 4, CODE + 2);
     begin(), I(SETZI_M, 0, CODE), I(SETZI_M, 1, 2), I(RUNALL, 0, 1, 0);
