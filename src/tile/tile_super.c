@@ -72,10 +72,11 @@ uint64_t tile_super_next(struct tile *t, const struct tile_slot **ret_slot) {
     }
     const struct tile_slot *slot = fetch(t);
     if (slot == NULL) return NO_CYCLE;
+    const uint32_t address = TARGET_SUPER_STORE_ADDRESS_CYCLES - TARGET_SUPER_RESULT_CYCLES;
     uint64_t ready = t->s.ready_cycle;
     for (uint32_t left = slot->reads & 0xffff; left != 0; left &= left - 1) {
         const uint32_t r = (uint32_t)__builtin_ctz(left);
-        const uint64_t usable = t->s.reg_ready[r] + (slot->store_regs >> r & 1);
+        const uint64_t usable = t->s.reg_ready[r] + (slot->store_regs >> r & 1) * address;
         if (t->s.reg_ready[r] != 0 && usable > ready) ready = usable;
     }
     *ret_slot = slot;
