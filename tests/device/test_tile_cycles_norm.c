@@ -51,11 +51,7 @@ static void stage_code(struct build *pb, const struct norm *k, uint32_t stage, u
 #define b (*pb)
     const uint32_t loop = k->loops[stage], items = loop == 0 ? 0 : width / (stage == 0 ? 8 : 4);
     b.at = stage_start(k, stage);
-    I(SETZI_M, 1, (int)items + 5);
-    I(SUB_R, 1, 1, 0);
-    I(SETZI_M, 4, 43691);
-    I(MUL_R, 1, 1, 4);
-    I(SHR_Z, 1, 1, 18);
+    deal(&b, 1, items);
     nops(&b, lead_slots(k, stage) - 5);
     g_assert_cmpuint(repeat(&b, 1, loop == 0 ? 1 : loop), ==, 1);
     for (uint32_t i = 0; i < (loop == 0 ? 1 : loop); i++) B(MNOP, FNOP);

@@ -26,17 +26,6 @@ struct row {
 
 /* --- Workers. --- */
 
-/* m[r] = (count + 5 - w) / 6 by reciprocal; five slots. */
-static void share_code(struct build *pb, int r, uint32_t count) {
-#define b (*pb)
-    I(SETZI_M, r, (int)count + 5);
-    I(SUB_R, r, r, 0);
-    I(SETZI_M, 4, 43691);
-    I(MUL_R, r, r, 4);
-    I(SHR_Z, r, r, 18);
-#undef b
-}
-
 static void body_code(struct build *pb, const struct row *r) {
 #define b (*pb)
     for (uint32_t k = 0; k < r->item_slots; k++) {
@@ -54,8 +43,8 @@ static void prologue_code(struct build *pb, const struct row *r) {
     I(GET, 0, ISA_CSR_WSR);
     I(AND_M_Z, 0, 0, 7);
     if (r->deal_rows) I(SETZI_M, 1, (int)r->items);
-    else share_code(&b, 1, r->items);
-    if (r->deal_rows) share_code(&b, 2, r->rows);
+    else deal(&b, 1, r->items);
+    if (r->deal_rows) deal(&b, 2, r->rows);
     else if (r->rows != 0) I(SETZI_M, 2, (int)r->rows);
     if (r->tail != 0) {
         I(CMPEQ_S, 3, 0, (int)(r->items % 6));

@@ -94,6 +94,18 @@ static inline uint32_t call_measured(struct build *pb, uint32_t n, const uint32_
 #undef b
 }
 
+/* m[r] = (count + 5 - w) / 6, the items of worker w = m0 when `count` are dealt w, w + 6, ..., or in
+ * ranges of which the first count mod 6 are one longer (kernels 2.3); five slots, uses m4. */
+static inline void deal(struct build *pb, int r, uint32_t count) {
+#define b (*pb)
+    I(SETZI_M, r, (int)count + 5);
+    I(SUB_R, r, r, 0);
+    I(SETZI_M, 4, 43691);
+    I(MUL_R, r, r, 4);
+    I(SHR_Z, r, r, 18);
+#undef b
+}
+
 /* `rpt` of m[count] over the next `bundles` bundles: one slot, and one before it if it needs to be
  * aligned; the number of these slots. */
 static inline uint32_t repeat(struct build *pb, int count, uint32_t bundles) {
