@@ -34,12 +34,12 @@ import json, sys
 case, few, many = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 r = json.load(open(sys.argv[4]))
 assert r["stop"] == "done", r["fault"]
-for key in ("cycles", "worker_slots", "fused_slots"):
+for key in ("cycles", "worker_slots", "fused_slots", "loop_slots"):
     print(f"tile,{case},{key},{r[key]}")
 if many:
     print(f"tile,{case},instructions_per_slot_avx2,{round((many - few) / 3 / r['worker_slots'])}")
-print("%s: %.1f million worker slots a second, %.1f %% fused"
-      % (case, r["million_slots_per_second"], 100 * r["fused_share"]), file=sys.stderr)
+print("%s: %.1f million worker slots a second, %.1f %% fused, %.1f %% in loops"
+      % (case, r["million_slots_per_second"], 100 * r["fused_share"], 100 * r["loop_share"]), file=sys.stderr)
 PY
 }
 d=$here/../device

@@ -339,9 +339,11 @@ static void print_json(const struct e2e *e) {
     json_double("run_seconds", true, e->run_seconds, s);
     g_string_append_printf(s, ",\"peak_tile_bytes\":%u,\"row_bytes_max\":%u,\"package_bytes\":%"
                               G_GUINT64_FORMAT ",\"worker_slots\":%" G_GUINT64_FORMAT ",\"fused_slots\":%" G_GUINT64_FORMAT
+                              ",\"loop_slots\":%" G_GUINT64_FORMAT
                               ",\"device_faults\":%" G_GUINT64_FORMAT,
                            p->meta.peak_tile_bytes, p->meta.row_bytes_max, p->file_bytes,
-                           e->counters.worker_slots, e->counters.fused_slots, e->counters.faults);
+                           e->counters.worker_slots, e->counters.fused_slots, e->counters.loop_slots,
+                           e->counters.faults);
     json_rows(&e->built.rows, s);
     g_string_append_printf(s, ",\"input_bytes\":%" G_GUINT64_FORMAT
                               ",\"input_bytes_once\":%" G_GUINT64_FORMAT,
@@ -435,10 +437,11 @@ static void print_report(const struct e2e *e, const struct profile *profile) {
            " B\n",
            p->meta.peak_tile_bytes, p->meta.peak_tile, p->meta.row_bytes_max, p->file_bytes);
     printf("time       compiled in %.2f s, ran in %.2f s (%.1f million worker slots per second, "
-           "%.1f %% fused)\n",
+           "%.1f %% fused, %.1f %% in loops)\n",
            e->built.seconds, e->run_seconds,
            (double)e->counters.worker_slots / 1e6 / MAX(1e-6, e->run_seconds),
-           100.0 * (double)e->counters.fused_slots / (double)MAX(1, e->counters.worker_slots));
+           100.0 * (double)e->counters.fused_slots / (double)MAX(1, e->counters.worker_slots),
+           100.0 * (double)e->counters.loop_slots / (double)MAX(1, e->counters.worker_slots));
     printf("shortcut   tensors were written to and read from tile memory directly, not through the "
            "host exchange\n");
     if (e->counters.faults != 0)

@@ -24,7 +24,7 @@ struct run {
     gboolean trace, cycles, json, registers;
     gint repeat;
     double seconds;        /* of the host, all repeats */
-    uint64_t slots, fused; /* of all repeats */
+    uint64_t slots, fused, loop; /* of all repeats */
     /* Per word of region 0: times issued, cycles until the context's next slot. Per context: their sum. */
     uint64_t *count, *spent;
     uint8_t *who; /* the context that issued it last */
@@ -352,6 +352,7 @@ static void print_json(const struct run *r) {
     cli_tile_json_int(b, "cycles", t->stop.cycle);
     cli_tile_json_int(b, "worker_slots", t->counters.worker_slots);
     cli_tile_json_int(b, "fused_slots", t->counters.fused_slots);
+    cli_tile_json_int(b, "loop_slots", t->counters.loop_slots);
     cli_tile_json_int(b, "fetch_conflicts", t->counters.fetch_conflicts);
     cli_tile_json_int(b, "supervisor_instructions", t->s.instructions);
     if (r->repeat > 1) {
@@ -359,6 +360,8 @@ static void print_json(const struct run *r) {
         json_builder_add_double_value(b, (double)r->slots / r->seconds / 1e6);
         json_builder_set_member_name(b, "fused_share");
         json_builder_add_double_value(b, (double)r->fused / (double)r->slots);
+        json_builder_set_member_name(b, "loop_share");
+        json_builder_add_double_value(b, (double)r->loop / (double)r->slots);
     }
     json_workers(b, r);
     json_supervisor(b, r);
@@ -381,6 +384,7 @@ static enum tile_stop_reason timed_run(struct run *r) {
     r->seconds += (double)(clock() - start) / CLOCKS_PER_SEC;
     r->slots += r->c.tile.counters.worker_slots;
     r->fused += r->c.tile.counters.fused_slots;
+    r->loop += r->c.tile.counters.loop_slots;
     return reason;
 }
 

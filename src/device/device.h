@@ -74,7 +74,7 @@ struct device_options {
 
 struct device_counters {
     uint64_t cycles;         /* device clock at the end */
-    uint64_t worker_slots, fused_slots, launches, supervisor_instructions;
+    uint64_t worker_slots, fused_slots, loop_slots, launches, supervisor_instructions; /* tile.h */
     uint64_t phases, items;  /* exchange */
     uint64_t exchange_cycles; /* sum over phases: last arrival to last exit */
     uint64_t faults;         /* permissive */

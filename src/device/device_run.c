@@ -262,6 +262,7 @@ static void take_counters(struct device *d) {
         const struct tile *t = &d->tiles[i];
         d->counters.worker_slots += t->counters.worker_slots;
         d->counters.fused_slots += t->counters.fused_slots;
+        d->counters.loop_slots += t->counters.loop_slots;
         d->counters.launches += t->counters.launches;
         d->counters.supervisor_instructions += t->s.instructions;
         d->counters.cycles = MAX(d->counters.cycles, t->stop.cycle);

@@ -141,7 +141,9 @@ struct tile_supervisor {
 
 struct tile_counters {
     uint64_t worker_slots;      /* all slots, extra slots of slow instructions counted */
-    uint64_t fused_slots;       /* of these, in fused repeat bodies and straight code */
+    uint64_t fused_slots;       /* of these, run without fetching each: loops and straight code */
+    uint64_t loop_slots;        /* of these, in repeat bodies and sequences of the matrix unit */
+    uint64_t trace_slots;       /* of these, in traces (tile_trace.c) */
     uint64_t fetch_conflicts;   /* data accesses to the element being fetched (kernels 8.9 item 3) */
     uint64_t launches;
     uint64_t faults[TILE_FAULT_LIMIT]; /* by number; permissive mode only */

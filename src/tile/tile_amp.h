@@ -22,6 +22,7 @@ struct tile_weights {
         __attribute__((aligned(64))); /* of listed inputs: what the integers leave out */
     uint8_t f143_n_rest[4], f143_rest_input[4][8];
     uint32_t f143_limit;                    /* eight left operands' magnitudes may sum up to */
+    const uint64_t *words;                  /* of the tile, 64, when f8 is not made yet, else NULL */
     uint32_t f16_generation, f8_generation; /* 0 = never */
     uint32_t f8_format;
     int32_t f8_scale;
@@ -31,6 +32,10 @@ const struct tile_weights *tile_weights_f16(struct tile *t);
  */
 const struct tile_weights *tile_weights_f8(struct tile *t, enum num_f8_format format,
                                            int32_t scale);
+/* The same, but f8 may be left out when there are integers: tile_weights_doubles makes it before its
+ * first use. */
+struct tile_weights *tile_weights_f8_any(struct tile *t, enum num_f8_format format, int32_t scale);
+void tile_weights_doubles(struct tile_weights *w);
 /* $FP_SCL as a number. */
 static inline int32_t tile_f8_scale(const struct tile_worker *w) {
     return (int32_t)(w->fp_scl << 26) >> 26;
@@ -80,6 +85,22 @@ struct tile_fused_slot {
 };
 /* F143: both operands are. */
 enum tile_fused_type { TILE_FUSED_F16, TILE_FUSED_F8, TILE_FUSED_F143, TILE_FUSED_TYPES };
+/* A row of a trace (tile_trace.c): four calls, phases 0 to 3. The word that a register pair holds
+ * behind each call; what a call uses is the word behind the one before. */
+struct tile_row_word {
+    int32_t at; /* bytes from the stream's pointer */
+    uint8_t stream;
+};
+struct tile_row_words {
+    struct tile_row_word first;
+    uint8_t mask;   /* bit per call that accesses a word */
+    bool whole;     /* all four, one behind the other from `first` on */
+    uint16_t words; /* else: which of the run's row_words */
+};
+struct tile_fused_row {
+    struct tile_row_words x, partial, store; /* store: the result of two calls before */
+    bool x_zero, partial_zero;               /* the calls use zeros instead */
+};
 struct tile_fused_run {
     struct tile_accumulators *acc;
     struct tile_fused_slot *slots;
@@ -90,22 +111,32 @@ struct tile_fused_run {
     uint8_t *pointer[TILE_FUSED_STREAMS]; /* in the tile's memory */
     const double *w;                      /* [phase][input][unit] */
     const double *f8_values;
-    const struct tile_weights *weights; /* F143: those of w */
+    struct tile_weights *weights; /* F143: those of w, which may be left to be made */
     uint8_t *f143_base;                 /* F143: base of the left operands that did last */
-    uint8_t *memory;                    /* start of the tile's memory */
+    uint8_t row_x, row_partial, row_result[2]; /* pairs of whole rows; results by parity of the phase */
+    const struct tile_fused_row *rows;         /* of a trace */
+    const struct tile_row_word (*row_words)[4];
+    uint8_t *memory;                           /* start of the tile's memory */
     uint64_t *written;                  /* NULL: what is stored to counts as written already */
 };
 /* Runs up to `passes` whole passes; returns the number of slots executed. It stops early, before
  * the slot, where the plain code must decide. 0 when an accumulator holds NaN or a denormal at
  * entry. */
 typedef uint64_t tile_fused_fn(struct tile_fused_run *r, uint64_t passes);
+/* Runs up to n rows of r->rows, beginning at phase 0; the number that was done, as above. r->slots is
+ * not used. */
+typedef uint32_t tile_rows_fn(struct tile_fused_run *r, uint32_t n);
 
 struct tile_amp_vec {
     tile_amp_vec_fn *call;
     tile_fused_fn *loop[TILE_FUSED_TYPES];
+    tile_rows_fn *rows[TILE_FUSED_TYPES];
+    bool (*weights_f143)(const uint64_t words[64], int32_t scale, struct tile_weights *w); /* tile_vec.h */
 };
 /* NULL for TILE_SIMD_SCALAR. */
 const struct tile_amp_vec *tile_amp_vec(enum tile_simd simd);
 extern const struct tile_amp_vec TILE_AMP_AVX2, TILE_AMP_AVX512;
+/* To round the bits of a double to F32: the last bit kept, half of what goes less one, the bits kept. */
+extern const int64_t TILE_ROUND_F32[3];
 
 #endif

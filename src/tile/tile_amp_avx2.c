@@ -9,6 +9,8 @@ enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 
 #define VEC __attribute__((target("avx2,fma,f16c")))
 
+#include "tile/tile_f143.h"
+
 typedef struct {
     __m128 q[4]; /* units 0..3, 4..7 of set 0, then of set 1 */
 } f16s;
@@ -30,6 +32,16 @@ VEC static inline d16s d16s_of(f16s v) {
 VEC static inline f16s f16s_of(d16s v) {
     return (f16s){{_mm256_cvtpd_ps(v.q[0]), _mm256_cvtpd_ps(v.q[1]), _mm256_cvtpd_ps(v.q[2]),
                    _mm256_cvtpd_ps(v.q[3])}};
+}
+/* To the nearest F32, ties to even; for values in the range of normal F32 and zero. */
+VEC static inline d16s d16s_round(d16s v) {
+    for (uint32_t k = 0; k < 4; k++) {
+        const __m256i bits = _mm256_castpd_si256(v.q[k]), odd = _mm256_set1_epi64x(1);
+        const __m256i up = _mm256_and_si256(_mm256_srli_epi64(bits, 29), odd);
+        const __m256i sum = _mm256_add_epi64(_mm256_add_epi64(bits, _mm256_set1_epi64x(0x0fffffff)), up);
+        v.q[k] = _mm256_castsi256_pd(_mm256_and_si256(sum, _mm256_set1_epi64x(~0x1fffffffll)));
+    }
+    return v;
 }
 VEC static inline d16s d16s_mul(const double *w, const double *x) {
     const __m256d b = _mm256_broadcast_sd(x);
@@ -143,8 +155,27 @@ VEC static inline f16s f16s_of_halves(__m256i v) {
                    _mm_cvtph_ps(_mm_srli_si128(hi, 8))}};
 }
 
+/* The left operands of a row as integers of a base (tile_f143.h); false when they are none, or when
+ * the magnitudes of those of one call sum up to more than limit. */
+VEC static inline bool f143_row_ints(__m256i words, uint32_t base, uint32_t limit, int16_t ret[32]) {
+    const struct tile_f143_base *const b = &TILE_F143_BASE[base];
+    const __m256i ones = _mm256_set1_epi16(1);
+    __m256i bad = _mm256_setzero_si256();
+    const __m256i lo = tile_f143_ints(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(words)), b, &bad);
+    const __m256i hi = tile_f143_ints(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(words, 1)), b, &bad);
+    _mm256_store_si256((__m256i *)(void *)ret, lo);
+    _mm256_store_si256((__m256i *)(void *)(ret + 16), hi);
+    const __m256i pairs = _mm256_hadd_epi32(_mm256_madd_epi16(_mm256_abs_epi16(lo), ones),
+                                            _mm256_madd_epi16(_mm256_abs_epi16(hi), ones));
+    const __m256i sums = _mm256_hadd_epi32(pairs, pairs);
+    const __m256i over = _mm256_cmpgt_epi32(sums, _mm256_set1_epi32((int)limit));
+    return _mm256_testz_si256(bad, bad) && _mm256_testz_si256(over, over);
+}
+
 #define ROWS 1
 #include "tile/tile_amp_body.h"
 
-const struct tile_amp_vec TILE_AMP_AVX2 = {amp_call, {loop_f16, loop_f8, loop_f143}};
+const struct tile_amp_vec TILE_AMP_AVX2 = {
+    amp_call, {loop_f16, loop_f8, loop_f143}, {rows_of_f16, rows_of_f8, rows_of_f143},
+    tile_vec_weights_f143};
 #endif

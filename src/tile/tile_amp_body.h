@@ -124,6 +124,7 @@ VEC static inline __attribute__((always_inline)) f16s add(const struct tile_fuse
         widen_x(x, v);
         return add_f16(even, r->w + 64 * phase, v);
     }
+    if (type == TILE_FUSED_F143) tile_weights_doubles(r->weights);
     const double *const w = r->w + 128 * phase;
     if (type == TILE_FUSED_F143) return add_f143(even, w, x, r->f8_values);
     return add_f8(even, w, x, r->f8_values);
@@ -164,8 +165,9 @@ VEC static inline __attribute__((always_inline)) uint64_t loop(struct tile_fused
     uint64_t done = 0, out;
     while (done < n) {
         if (k == r->regular && n - done >= 4) {
-            done += r->slots[0].kind == TILE_FUSED_LLS ? rows_run(r, type, &c, n - done, true)
-                                                       : rows_run(r, type, &c, n - done, false);
+            done += r->slots[0].kind == TILE_FUSED_LLS
+                        ? rows_run(r, type, &c, n - done, ROW_BOTH)
+                        : rows_run(r, type, &c, n - done, ROW_LEFT);
             if (done == n) break;
         }
         const struct tile_fused_slot *s = &r->slots[k];
@@ -187,4 +189,13 @@ VEC static uint64_t loop_f8(struct tile_fused_run *r, uint64_t passes) {
 }
 VEC static uint64_t loop_f143(struct tile_fused_run *r, uint64_t passes) {
     return loop(r, passes, TILE_FUSED_F143);
+}
+VEC static uint32_t rows_of_f16(struct tile_fused_run *r, uint32_t n) {
+    return trace_run(r, TILE_FUSED_F16, n);
+}
+VEC static uint32_t rows_of_f8(struct tile_fused_run *r, uint32_t n) {
+    return trace_run(r, TILE_FUSED_F8, n);
+}
+VEC static uint32_t rows_of_f143(struct tile_fused_run *r, uint32_t n) {
+    return trace_run(r, TILE_FUSED_F143, n);
 }

@@ -147,7 +147,8 @@ static inline float f32v(uint32_t bits) { return num_f32_flush(num_f32_from_bits
 
 void tile_weights_changed(struct tile *t);
 void tile_weights_free(struct tile *t);
-/* The loads of weights that follow each other at `pc`, as far as they need no second look; at most `most`.
+/* The loads of weights that follow each other at `pc`, all of them or none, if they need no second look and
+ * are at most `most`.
  * No worker is active and no races are looked for. Registers and memory change, the program counter and the
  * clock do not. The number of instructions. */
 uint32_t tile_weights_loads(struct tile *t, uint32_t pc, uint32_t most);

@@ -87,6 +87,7 @@ static void account(struct tile_exec *e, uint64_t slots) {
     w->slots += slots;
     e->t->counters.worker_slots += slots;
     e->t->counters.fused_slots += slots;
+    e->t->counters.loop_slots += slots;
 }
 
 /* One pass; false when it ended before its end: at a fault, or behind a bundle that touched the

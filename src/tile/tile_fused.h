@@ -20,4 +20,16 @@ struct tile_amp_loop *tile_amp_loop_make(const struct tile_slot *slots, uint32_t
  * remembers what follows from the stride registers. */
 uint64_t tile_amp_loop_run(struct tile_exec *e, struct tile_amp_loop *l, uint64_t passes);
 
+/* A stretch of code from `pc` on, in region 0 at `memory`, as rows of the matrix unit (tile_trace.c); NULL
+ * when it is none. */
+struct tile_trace;
+struct tile_trace *tile_trace_make(uint32_t pc, const uint8_t *memory);
+void tile_trace_free(struct tile_trace *c);
+/* True when the code at `memory` is still that of the trace. */
+bool tile_trace_is(const struct tile_trace *c, const uint8_t *memory);
+/* Its code is at e->pc, outside a repeat. Executes all of it or rows up to where the plain code must decide:
+ * the number of slots, then e->pc, the repeat and all registers are those behind them. 0, with nothing
+ * changed, when conditions do not hold or it takes more than `most` slots. */
+uint32_t tile_trace_run(struct tile_exec *e, struct tile_trace *c, uint64_t most);
+
 #endif

@@ -1,6 +1,6 @@
 /* Straight code: the slots from an address up to the next branch, repeat or exit, which is the last
- * of them, executed without fetching each of them. Runs of the matrix unit inside go to the
- * executor of its loops, as one pass.
+ * of them, executed without fetching each of them. Runs of the matrix unit inside go to traces, which
+ * end the block since they go on through repeats, or to the executor of loops, as one pass.
  *
  * A block is found by its address and first words and compared word by word with memory; what plain
  * execution checks per fetch is checked once. It ends behind a slot that touched the memory element
@@ -22,6 +22,7 @@ struct block {
     uint8_t *words;              /* n_bytes */
     struct tile_slot *slots;     /* n, 0 when no slot can stand in a block */
     struct tile_amp_loop **runs; /* n: the run of the matrix unit that starts at a slot, or NULL */
+    struct tile_trace **traces;  /* n: the same for traces */
 };
 
 static struct block *table(void) {
@@ -31,10 +32,14 @@ static struct block *table(void) {
 }
 
 static void block_clear(struct block *b) {
-    for (uint32_t k = 0; k < b->n; k++) g_free(b->runs[k]);
+    for (uint32_t k = 0; k < b->n; k++) {
+        g_free(b->runs[k]);
+        tile_trace_free(b->traces[k]);
+    }
     g_free(b->words);
     g_free(b->slots);
     g_free(b->runs);
+    g_free(b->traces);
     *b = (struct block){0};
 }
 
@@ -75,15 +80,20 @@ static void block_make(struct block *b, uint32_t pc, const uint8_t *memory) {
     b->words = g_memdup2(memory, b->n_bytes);
     b->slots = g_memdup2(slots, b->n * sizeof *slots);
     b->runs = g_new0(struct tile_amp_loop *, b->n);
-    uint32_t writes = 0, n = 0;
-    for (uint32_t k = 0; k < b->n; k++) {
+    b->traces = g_new0(struct tile_trace *, b->n);
+    uint32_t writes = 0, at = 0;
+    for (uint32_t k = 0, next = 0; k < b->n; at += slots[k++].bytes) {
         b->reads |= slots[k].reads & ~writes;
         writes |= slots[k].writes;
+        if (k != next) continue;
+        uint32_t n = 1;
+        b->runs[k] = run_make(b, k, &n);
+        if (b->runs[k] != NULL && slots[k].ai.imm == 0) b->traces[k] = tile_trace_make(pc + at, memory + at);
+        next = k + (b->runs[k] != NULL ? n : 1);
     }
-    for (uint32_t k = 0; k < b->n; k += b->runs[k] != NULL ? n : 1) b->runs[k] = run_make(b, k, &n);
 }
 
-static const struct block *block_find(const struct tile_exec *e) {
+static struct block *block_find(const struct tile_exec *e) {
     const uint32_t pc = e->w->pc;
     const uint8_t *memory = e->t->bytes + (pc - TARGET_SRAM_BASE);
     uint32_t word[2];
@@ -106,20 +116,58 @@ static uint32_t run_amp(struct tile_exec *e, const struct block *b, uint32_t k) 
     return n;
 }
 
-static void run(struct tile_exec *e, const struct block *b) {
+/* The trace at slot k: slots that it executed, by `limit`. */
+static uint32_t run_trace(struct tile_exec *e, struct block *b, uint32_t k, uint64_t limit) {
+    if (b->traces[k] == NULL || !e->fast || e->vec == NULL) return 0;
+    const uint8_t *memory = e->t->bytes + (e->pc - TARGET_SRAM_BASE);
+    if (!tile_trace_is(b->traces[k], memory)) {
+        tile_trace_free(b->traces[k]);
+        b->traces[k] = tile_trace_make(e->pc, memory);
+        if (b->traces[k] == NULL) return 0;
+    }
+    return tile_trace_run(e, b->traces[k], limit / TARGET_LANE_CYCLES);
+}
+
+/* A launch mostly ends behind its trace: the `exitz` there, when nothing speaks against it; slots. */
+static uint32_t run_exit(struct tile_exec *e, uint64_t now, uint64_t limit) {
+    uint32_t word;
+    memcpy(&word, e->t->bytes + (e->pc - TARGET_SRAM_BASE), 4);
+    if (e->w->repeat_count != 0 || word >> 31 || now >= limit || e->pc >= TARGET_REGION1_BASE ||
+        !tile_all_written(e->t, e->pc, 4))
+        return 0;
+    const struct tile_slot *s = tile_cache_slot(tile_cache_get(), e->pc, word, 0);
+    if (s->main != tile_op_EXITZ || !s->worker || (s->reads & ~e->w->defined)) return 0;
+    e->npc = e->pc + s->bytes;
+    e->cycle = now;
+    tile_slot_issue(e, s);
+    e->pc = e->npc;
+    return s->slots;
+}
+
+static void run(struct tile_exec *e, struct block *b, uint64_t limit) {
     struct tile_worker *w = e->w;
     const uint64_t conflicts = e->t->counters.fetch_conflicts;
     uint64_t slots = 0;
     e->pc = w->pc;
     for (uint32_t k = 0; k < b->n;) {
         const struct tile_slot *s = &b->slots[k];
+        const uint64_t now = w->next_cycle + slots * TARGET_LANE_CYCLES;
+        const uint32_t traced = run_trace(e, b, k, limit - now);
+        slots += traced;
+        e->t->counters.loop_slots += traced;
+        e->t->counters.trace_slots += traced;
+        if (traced != 0) {
+            slots += run_exit(e, now + traced * TARGET_LANE_CYCLES, limit);
+            break;
+        }
         const uint32_t fused = run_amp(e, b, k);
         slots += fused;
+        e->t->counters.loop_slots += fused;
         k += fused;
         e->pc += 8 * fused;
         if (fused != 0) continue;
         e->npc = e->pc + s->bytes;
-        e->cycle = w->next_cycle + slots * TARGET_LANE_CYCLES;
+        e->cycle = now;
         tile_slot_issue(e, s);
         if (__builtin_expect(e->fault != TILE_FAULT_NONE, 0)) break;
         w->defined |= s->writes;
@@ -138,11 +186,11 @@ static void run(struct tile_exec *e, const struct block *b) {
 bool tile_fused_block(struct tile_exec *e, uint64_t limit) {
     struct tile_worker *w = e->w;
     if (w->pc % 4 != 0 || w->pc < TARGET_SRAM_BASE || w->pc + 8 > TARGET_REGION1_BASE) return false;
-    const struct block *b = block_find(e);
+    struct block *b = block_find(e);
     if (b == NULL || (b->reads & ~w->defined) ||
         w->next_cycle + (uint64_t)b->max_slots * TARGET_LANE_CYCLES > limit ||
         !tile_all_written(e->t, w->pc, b->n_bytes))
         return false;
-    run(e, b);
+    run(e, b, limit);
     return true;
 }

@@ -18,7 +18,8 @@ enum tile_simd tile_simd_best(void) {
                           num_machine_f16();
         const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                             __builtin_cpu_supports("avx512dq") &&
-                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+                            __builtin_cpu_supports("avx512vl") &&
+                            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
         g_atomic_int_set(&best, avx512 ? TILE_SIMD_AVX512 : avx2 ? TILE_SIMD_AVX2 : TILE_SIMD_SCALAR);
     }
     return (enum tile_simd)g_atomic_int_get(&best);
@@ -117,6 +118,8 @@ VEC static inline void codes_transpose(const uint64_t *words, __m128i ret[8]) {
         ret[2 * k + 1] = _mm_unpackhi_epi8(a[k], a[k + 4]);
     }
 }
+const int64_t TILE_ROUND_F32[3] = {1, 0x0fffffff, ~INT64_C(0x1fffffff)};
+
 #define S(e, b) ((e) > 0 ? (e)-1 - (b) : -(b))
 #define OK(e, b) (S(e, b) >= 0 && S(e, b) <= TILE_F143_LEFT_SHIFT)
 #define POWER(e, b) (OK(e, b) ? 1u << (S(e, b) & 15) : 0)
@@ -141,10 +144,14 @@ VEC static inline uint32_t largest_code(const __m128i codes[8]) {
     return (uint32_t)_mm_cvtsi128_si32(most) & 0x7f;
 }
 /* Inputs of a phase with weights that are left out of the integers: those weights alone. */
-VEC static inline void rest_note(struct tile_weights *w, uint32_t p, uint32_t i, __m256i left_out) {
+VEC static inline void rest_note(struct tile_weights *w, uint32_t p, uint32_t i, __m256i left_out, __m128i codes,
+                                 double scale) {
     int16_t out[16];
+    uint8_t code[16];
+    _mm_storeu_si128((__m128i *)(void *)code, codes);
     _mm256_storeu_si256((__m256i *)(void *)out, left_out);
-    for (uint32_t u = 0; u < 16; u++) w->f143_rest[p][i][u] = out[u] & 0xff ? w->f8[p][i][u] : 0;
+    for (uint32_t u = 0; u < 16; u++)
+        w->f143_rest[p][i][u] = out[u] & 0xff ? scale * tile_f8_values(NUM_F143)[code[u]] : 0;
     w->f143_rest_input[p][w->f143_n_rest[p]++] = (uint8_t)i;
 }
 /* The integers of one phase from its codes [input][unit]; returns the largest magnitude. */
@@ -157,7 +164,7 @@ VEC static inline uint32_t phase_ints(const __m128i codes[8], uint32_t p, double
         for (uint32_t h = 0; h < 2; h++) {
             __m256i bad = _mm256_setzero_si256();
             v[h] = tile_f143_ints(_mm256_cvtepu8_epi16(codes[2 * j + h]), &TILE_F143_BASE[base], &bad);
-            if (!_mm256_testz_si256(bad, bad)) rest_note(w, p, 2 * j + h, bad);
+            if (!_mm256_testz_si256(bad, bad)) rest_note(w, p, 2 * j + h, bad, codes[2 * j + h], scale);
         }
         const __m256i lo = _mm256_unpacklo_epi16(v[0], v[1]), hi = _mm256_unpackhi_epi16(v[0], v[1]);
         _mm256_store_si256((__m256i *)(void *)w->f143[p][j][0], _mm256_permute2x128_si256(lo, hi, 0x20));
@@ -172,15 +179,21 @@ VEC bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, struct t
     for (uint32_t p = 0; p < 4; p++) {
         __m128i codes[8];
         codes_transpose(words + p, codes);
-        for (uint32_t i = 0; i < 8; i++) {
+        for (uint32_t i = 0; i < 8; i++)
             if (_mm_movemask_epi8(_mm_cmpeq_epi8(codes[i], _mm_set1_epi8((char)0x80)))) return false;
-            f143_widen(codes[i], factor, w->f8[p][i]);
-        }
         const uint32_t largest = phase_ints(codes, p, factor, w);
         if (largest > most) most = largest;
     }
     w->f143_limit = INT32_MAX / most;
     return true;
+}
+VEC void tile_vec_weights_f143_doubles(const uint64_t words[64], struct tile_weights *w) {
+    const double factor = ldexp(1, w->f8_scale);
+    for (uint32_t p = 0; p < 4; p++) {
+        __m128i codes[8];
+        codes_transpose(words + p, codes);
+        for (uint32_t i = 0; i < 8; i++) f143_widen(codes[i], factor, w->f8[p][i]);
+    }
 }
 VEC void tile_vec_f16_to_f32(uint64_t h, float ret[4]) {
     _mm_storeu_ps(ret, widen(h));
@@ -197,6 +210,7 @@ bool tile_vec_f16_from_f32(const uint32_t v[4], uint64_t *ret) { return (void)v,
 void tile_vec_f16_to_f32(uint64_t h, float ret[4]) { (void)h, (void)ret; }
 bool tile_vec_f16_acc(float acc[8], const uint32_t h[4]) { return (void)acc, (void)h, false; }
 bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, struct tile_weights *w) { return (void)words, (void)scale, (void)w, false; }
+void tile_vec_weights_f143_doubles(const uint64_t words[64], struct tile_weights *w) { (void)words, (void)w; }
 bool tile_vec_weights(const uint64_t words[64], double (*ret)[4][16]) { return (void)words, (void)ret, false; }
 
 #endif

@@ -27,9 +27,11 @@ void tile_vec_f16_to_f32(uint64_t h, float ret[4]);
  * infinite or NaN. */
 bool tile_vec_weights(const uint64_t words[64], double (*ret)[4][16]);
 
-/* The same for F143 weights, word = eight codes, times 2^scale: f8 and f143 of *w; false when one is NaN. */
+/* The same for F143 weights, word = eight codes, times 2^scale: f143 of *w; false when one is NaN. Then f8
+ * of *w, whose scale is set. */
 struct tile_weights;
 bool tile_vec_weights_f143(const uint64_t words[64], int32_t scale, struct tile_weights *w);
+void tile_vec_weights_f143_doubles(const uint64_t words[64], struct tile_weights *w);
 
 /* True when one of four F16 lanes is infinite or NaN. */
 static inline bool tile_f16_any_special(uint64_t h) {
