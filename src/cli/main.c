@@ -1,6 +1,8 @@
 /* The ipu-stack command: finds the verb in cmd.def and calls it. */
 #include "cli/cli.h"
 
+#include "isa/isa_form.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -58,6 +60,42 @@ static void keep_strings(const GOptionEntry *entries) {
             g_ptr_array_add(kept, *(void **)e->arg_data);
 }
 
+/* "; did you mean '--workers'?" for an option that does not exist, or ""; g_free'd. */
+static char *suggest_option(const GError *error, const GOptionEntry *entries) {
+    const char *given = strstr(error->message, "--");
+    if (!g_error_matches(error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION) || given == NULL)
+        return g_strdup("");
+    char *name = g_strndup(given, strcspn(given, "="));
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    for (const GOptionEntry *e = entries; e->long_name != NULL; e++)
+        g_ptr_array_add(names, g_strdup_printf("--%s", e->long_name));
+    char *hint = isa_suggest(name, (const char *const *)names->pdata, names->len);
+    g_ptr_array_free(names, true);
+    g_free(name);
+    return hint;
+}
+
+static void refuse_option(const char *verb, GError *error, const GOptionEntry *entries) {
+    GError *said = NULL;
+    char *hint = suggest_option(error, entries);
+    diag_set(&said, CLI_OPTION, error->message, verb, hint);
+    cli_fail(verb, said);
+    g_free(hint);
+    g_error_free(error);
+}
+
+static int refuse_verb(const char *verb) {
+    const char *names[ARRAY_LEN(cmds)];
+    for (size_t i = 0; i < ARRAY_LEN(cmds); i++) names[i] = cmds[i].name;
+    char *hint = isa_suggest(verb, names, ARRAY_LEN(names));
+    GError *error = NULL;
+    diag_set(&error, CLI_VERB, verb, hint);
+    fprintf(stderr, "ipu-stack: %s (E%d)\n", error->message, error->code);
+    g_error_free(error);
+    g_free(hint);
+    return CLI_WRONG_INPUT;
+}
+
 bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const char *usage,
                  const char *help, bool *ret_done) {
     const char *verb = (*argv)[0];
@@ -77,8 +115,7 @@ bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const cha
     const bool ok = g_option_context_parse(context, argc, argv, &error);
     keep_strings(entries);
     if (!ok) {
-        fprintf(stderr, "ipu-stack %s: %s; see ipu-stack %s --help\n", verb, error->message, verb);
-        g_error_free(error);
+        refuse_option(verb, error, entries);
     } else if (want_help) {
         char *text = g_option_context_get_help(context, true, NULL);
         fputs(text, stdout);
@@ -124,6 +161,5 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
         if (strcmp(argv[1], cmds[i].name) == 0)
             return finish(cmds[i].run(argc - 1, argv + 1));
-    fprintf(stderr, "ipu-stack: unknown verb '%s'; ipu-stack --help lists them\n", argv[1]);
-    return CLI_WRONG_INPUT;
+    return refuse_verb(argv[1]);
 }
