@@ -81,6 +81,7 @@ static inline struct tg_step *dg_step(struct tile_graph *g, uint8_t kind, const 
 static inline void dg_transfer(struct tile_graph *g, uint32_t source, uint32_t words,
                                const uint32_t *recipients, uint32_t n) {
     struct tg_transfers *x = &g->transfers;
+    g_assert_cmpuint(MAX(x->n, x->n_recipients + n), <, DG_MAX);
     x->source[x->n] = (struct tg_ref){source, 0};
     x->words[x->n] = words;
     for (uint32_t i = 0; i < n; i++)

@@ -245,7 +245,7 @@ static struct compile_rows fullest(const struct crowd *c, uint32_t n) {
 
 /* What does not fit beside the estimated rows is tried beside fewer: one memory element here. */
 static void test_tight(void) {
-    const struct crowd c = {.n_phases = 1, .n_parts = 1400};
+    const struct crowd c = {.n_phases = 1, .n_parts = 1950, .backwards = true};
     struct compile_rows loose;
     g_assert_true(fits_beside(&c, 56, &loose));
     const struct compile_rows tight = fullest(&c, 56);
