@@ -110,7 +110,8 @@ void cli_tile_contexts(const struct cli_tile *c, GString *out);
 const char *cli_tile_context_state(const struct cli_tile *c, uint32_t context);
 /* "supervisor", "worker 3". */
 const char *cli_tile_context_name(uint32_t context);
-/* The address of a context: of its next instruction, or of the exit of a worker that ended. */
+/* The address of a context: of its next instruction, of the sync that it waits in, or of the exit of a
+ * worker that ended. */
 uint32_t cli_tile_context_pc(const struct cli_tile *c, uint32_t context);
 uint64_t cli_tile_context_cycle(const struct cli_tile *c, uint32_t context);
 /* Fault, place, exception, owner of the address, operation, window, registers. */

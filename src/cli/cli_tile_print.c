@@ -160,7 +160,9 @@ const char *cli_tile_context_state(const struct cli_tile *c, uint32_t context) {
 }
 
 uint32_t cli_tile_context_pc(const struct cli_tile *c, uint32_t context) {
-    if (context == 0) return c->tile.s.pc;
+    const struct tile_supervisor *s = &c->tile.s;
+    const bool waits = s->state == TILE_SUPERVISOR_LOCAL || s->state == TILE_SUPERVISOR_SYNC;
+    if (context == 0) return waits ? s->pc - 4 : s->pc; /* at its sync */
     const struct tile_worker *w = &c->tile.w[context - 1];
     return w->active || w->pc < 4 ? w->pc : w->pc - 4; /* behind its exit, which is a lone instruction */
 }

@@ -3,7 +3,7 @@
  * The session stands before a slot: its context is the one that `next`, `registers` and conditions mean.
  * An observer sees every slot; it notices what the slot before has written, then breakpoints, then
  * counts steps. Observed execution is plain and in cycle order: results and cycles are those of a run.
- * A refused command ends nothing; a script with one ends with status 2, else with 4 after a fault. */
+ * A refused command ends nothing; a script with one ends with status 2, else with 4 after a fault or at the limit. */
 #include "cli/cli.h"
 #include "cli/cli_tile.h"
 #include "cli/tile_points.h"
@@ -395,7 +395,8 @@ static int session(struct debug *d) {
         diag_set(&error, CLI_TILE_SCRIPT, d->n_refused, d->first_refused);
         return cli_fail(d->c.verb, error);
     }
-    return d->c.tile.stop.reason == TILE_STOP_FAULT ? CLI_DEVICE_FAULT : CLI_OK;
+    const enum tile_stop_reason end = d->c.tile.stop.reason;
+    return end == TILE_STOP_FAULT || end == TILE_STOP_LIMIT ? CLI_DEVICE_FAULT : CLI_OK;
 }
 
 int cmd_tile_debug(int argc, char **argv) {
@@ -411,7 +412,7 @@ int cmd_tile_debug(int argc, char **argv) {
     d.out = g_string_new(NULL);
     if (cli_options(&argc, &argv, entries, "FILE.S|OBJECT...",
                     "Commands come from the terminal, standard input or --script; `help` lists them.\n"
-                    "A script with a refused command ends with status 2, one that ends at a fault with 4.",
+                    "A script with a refused command ends with status 2, one that ends at a fault or the limit with 4.",
                     &done))
         status = done ? CLI_OK : cli_tile_open(&d.c, argv + 1) ? session(&d) : CLI_WRONG_INPUT;
     cli_tile_close(&d.c);

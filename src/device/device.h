@@ -32,7 +32,7 @@ enum device_fault_kind {
 enum { DEVICE_FAULT_WINDOW = 16 };
 struct device_context {
     const char *state; /* static: "runs", "exited", "idle", "sync", "done", "fault".. */
-    uint32_t pc;       /* of its next instruction, or of its exit */
+    uint32_t pc;       /* of its next instruction, of the sync it waits in, of its exit */
     uint64_t cycle;    /* in which that issues or issued */
 };
 struct device_fault {

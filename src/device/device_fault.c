@@ -32,7 +32,8 @@ static void take_window(struct device_fault *f, const struct tile *t) {
 
 static void take_contexts(struct device_fault *f, const struct tile *t) {
     static const char *const states[] = {"off", "runs", "sync 2", "sync", "row", "trap", "done"};
-    f->contexts[0] = (struct device_context){states[t->s.state], t->s.pc, t->s.ready_cycle};
+    const bool waits = t->s.state == TILE_SUPERVISOR_LOCAL || t->s.state == TILE_SUPERVISOR_SYNC;
+    f->contexts[0] = (struct device_context){states[t->s.state], waits ? t->s.pc - 4 : t->s.pc, t->s.ready_cycle};
     for (uint32_t i = 0; i < TILE_N_WORKERS; i++) {
         const struct tile_worker *w = &t->w[i];
         f->contexts[i + 1] = (struct device_context){
