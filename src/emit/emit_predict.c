@@ -83,7 +83,7 @@ static void skip_iterations(struct replay *p, const uint64_t *before, uint64_t e
 static void replay_steps(struct replay *p) {
     const struct tile_graph *g = p->r->graph;
     uint32_t begin = 0, begin_exchange = 0, left = 0, exchange = 0;
-    uint64_t *before = g_new(uint64_t, p->e->n_tiles + 1), exchange_before = 0;
+    uint64_t *before = g_new0(uint64_t, p->e->n_tiles + 1), exchange_before = 0;
     for (uint32_t step = 0; step < g->n_steps; step++) {
         if (g->steps[step].kind == TG_EXCHANGE) {
             replay_exchange(p, step, exchange++);
