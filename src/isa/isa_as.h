@@ -103,12 +103,12 @@ bool as_macro_call(struct as *as, const char *name, struct as_cursor *c);
 
 /* --- Symbols and expressions. --- */
 
-enum as_symbol_kind { AS_SYM_UNDEFINED, AS_SYM_LABEL, AS_SYM_EQU };
+enum as_symbol_kind { AS_SYM_UNDEFINED, AS_SYM_LABEL, AS_SYM_EQU, AS_SYM_COMMON };
 struct as_symbol {
     const char *name; /* NULL: anonymous (numeric labels, dot) */
     enum as_symbol_kind kind;
     struct as_section *section; /* of a label; NULL while it waits for its item */
-    uint32_t offset;
+    uint32_t offset;              /* of .comm: its alignment */
     struct as_expr *value, *size; /* .set; .size */
     bool referenced, in_eval, redefinable;
     uint8_t binding, type;

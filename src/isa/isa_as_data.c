@@ -164,12 +164,18 @@ bool as_optional_number(struct as *as, struct as_cursor *c, int64_t *ret) {
     return as_absolute(as, c, ret);
 }
 
+static bool size_fits(struct as *as, int64_t n, struct as_loc loc) {
+    if (n < 0) as_error(as, loc, ISA_NEGATIVE, n);
+    else if (n > INT32_MAX) as_error(as, loc, ISA_TOO_MUCH, "bytes");
+    return n >= 0 && n <= INT32_MAX;
+}
+
 static void dir_space(struct as *as, struct as_cursor *c, int argument) {
     (void)argument;
     int64_t n, fill = 0;
     if (!as_absolute(as, c, &n) || !as_optional_number(as, c, &fill)) return;
-    if (n < 0 || n > INT32_MAX) as_error(as, as_whole(c), ISA_TOO_MUCH, "bytes");
-    else as_emit_space(as, (uint32_t)n, (uint8_t)fill, as_whole(c));
+    if (size_fits(as, n, as_whole(c)))
+        as_emit_space(as, (uint32_t)n, (uint8_t)fill, as_whole(c));
     as_rest_of_line(as, c);
 }
 
@@ -180,7 +186,8 @@ static void dir_fill(struct as *as, struct as_cursor *c, int argument) {
     if (!as_absolute(as, c, &n) || !as_optional_number(as, c, &size) ||
         !as_optional_number(as, c, &value))
         return;
-    if (n < 0 || size < 1 || size > 8 || n * size > 16 * 1024 * 1024) {
+    if (!size_fits(as, n, as_whole(c))) return;
+    if (size < 1 || size > 8 || n * size > 16 * 1024 * 1024) {
         as_error(as, as_whole(c), ISA_TOO_MUCH, "bytes");
         return;
     }
@@ -212,9 +219,21 @@ static void dir_org(struct as *as, struct as_cursor *c, int argument) {
     as_rest_of_line(as, c);
 }
 
-/* .lcomm name, size, alignment: room in .bss. */
-static void dir_lcomm(struct as *as, struct as_cursor *c, int argument) {
-    (void)argument;
+/* Room for a symbol of this object in .bss. */
+static void place_in_bss(struct as *as, struct as_symbol *s, uint32_t size, uint32_t align,
+                         struct as_loc loc) {
+    struct as_section *const here = as->section;
+    as_bind_labels(as);
+    as->section =
+        as_section_get(as, ".bss", ISA_SECTION_ALLOC | ISA_SECTION_WRITE | ISA_SECTION_NOBITS);
+    as_emit_align(as, align, -1, 0, loc);
+    as_label_define(as, s, loc);
+    as_emit_space(as, size, 0, loc);
+    as->section = here;
+}
+
+/* .lcomm name, size, alignment; .comm the same for a name that objects share, unless it is .local. */
+static void dir_comm(struct as *as, struct as_cursor *c, int shared) {
     const struct as_loc loc = as_here(c);
     const char *name = as_ident(as, c);
     int64_t size, align = 4;
@@ -223,22 +242,24 @@ static void dir_lcomm(struct as *as, struct as_cursor *c, int argument) {
         return;
     }
     if (!as_absolute(as, c, &size) || !as_optional_number(as, c, &align)) return;
-    if (size < 0 || size > INT32_MAX || align < 1 || align > 65536) {
-        as_error(as, as_whole(c), ISA_TOO_MUCH, "bytes");
+    as_rest_of_line(as, c);
+    if (!size_fits(as, size, as_whole(c))) return;
+    if (align < 1 || align > 65536 || (align & (align - 1)) != 0) {
+        as_error(as, as_whole(c), ISA_ALIGN, (uint32_t)CLAMP(align, 0, UINT32_MAX));
         return;
     }
-    struct as_section *const here = as->section, *const bss =
-        as_section_get(as, ".bss", ISA_SECTION_ALLOC | ISA_SECTION_WRITE | ISA_SECTION_NOBITS);
-    as_bind_labels(as);
-    as->section = bss;
-    as_emit_align(as, (uint32_t)align, -1, 0, loc);
     struct as_symbol *s = as_symbol_get(as, name, loc);
-    as_label_define(as, s, loc);
     s->type = ISA_SYM_OBJECT;
     s->size = as_expr_number(as, size, loc);
-    as_emit_space(as, (uint32_t)size, 0, loc);
-    as->section = here;
-    as_rest_of_line(as, c);
+    if (!shared || (s->binding_set && s->binding == ISA_LOCAL)) {
+        place_in_bss(as, s, (uint32_t)size, (uint32_t)align, loc);
+    } else if (s->kind != AS_SYM_UNDEFINED) {
+        as_error(as, loc, ISA_DEFINED_TWICE, name, s->loc.line->number);
+    } else {
+        s->kind = AS_SYM_COMMON;
+        s->loc = loc;
+        s->offset = (uint32_t)align;
+    }
 }
 
 const struct as_directive_row as_data_directives[] = {
@@ -267,6 +288,7 @@ const struct as_directive_row as_data_directives[] = {
     {".balign", dir_align, 0},
     {".p2align", dir_align, 1},
     {".org", dir_org, 0},
-    {".lcomm", dir_lcomm, 0},
+    {".comm", dir_comm, 1},
+    {".lcomm", dir_comm, 0},
     {NULL, NULL, 0},
 };

@@ -18,6 +18,11 @@ static void enter(struct as *as, struct as_section *s) {
     as->section = s;
 }
 
+/* A word that has been read, or what stands at the cursor. */
+static const char *found_word(struct as *as, const char *word, const struct as_cursor *c) {
+    return word != NULL ? arena_printf(as->arena, "'%s'", word) : as_found(as, c);
+}
+
 /* What .popsection goes back to. */
 struct saved_section {
     struct as_section *section, *previous;
@@ -75,8 +80,7 @@ static uint32_t section_flags(struct as *as, struct as_cursor *c, const char *na
     const char *type = as_ident(as, c);
     if (type != NULL && strcmp(type, "nobits") == 0) flags |= ISA_SECTION_NOBITS;
     else if (type == NULL || (strcmp(type, "progbits") != 0 && strcmp(type, "note") != 0))
-        as_error(as, loc, ISA_EXPECTED, "@progbits, @nobits or @note",
-                 type != NULL ? type : as_found(as, c));
+        as_error(as, loc, ISA_EXPECTED, "@progbits, @nobits or @note", found_word(as, type, c));
     /* What follows (entry size, group, unique) concerns other linkers. */
     return flags;
 }
@@ -182,7 +186,7 @@ static void dir_type(struct as *as, struct as_cursor *c, int argument) {
         s->type = ISA_SYM_OBJECT;
     else if (type == NULL || strcmp(type, "notype") != 0)
         as_error(as, as_here(c), ISA_EXPECTED, "@function, @object or @notype",
-                 type != NULL ? type : as_found(as, c));
+                 found_word(as, type, c));
     else s->type = ISA_SYM_NONE;
     as_rest_of_line(as, c);
 }
@@ -209,7 +213,7 @@ static void dir_set(struct as *as, struct as_cursor *c, int once) {
     }
     struct as_expr *e = as_expr_parse(as, c);
     if (e == NULL) return;
-    if (s->kind == AS_SYM_LABEL || (once && s->kind == AS_SYM_EQU)) {
+    if (s->kind == AS_SYM_LABEL || s->kind == AS_SYM_COMMON || (once && s->kind == AS_SYM_EQU)) {
         as_error(as, loc, ISA_DEFINED_TWICE, s->name, s->loc.line->number);
         return;
     }

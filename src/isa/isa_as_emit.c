@@ -341,7 +341,7 @@ static int compare_relocs(const void *a, const void *b) {
 
 static uint8_t symbol_binding(const struct as_symbol *s) {
     if (s->binding_set) return s->binding;
-    return s->kind == AS_SYM_UNDEFINED ? ISA_GLOBAL : ISA_LOCAL;
+    return s->kind == AS_SYM_UNDEFINED || s->kind == AS_SYM_COMMON ? ISA_GLOBAL : ISA_LOCAL;
 }
 
 /* Numbers the object's symbols: one per section first, then the named ones in order of appearance.
@@ -373,6 +373,9 @@ static void number_symbols(struct as *as) {
             if (v.symbol != NULL && v.symbol->section == NULL) continue;
             sym.section = v.symbol != NULL ? (int32_t)v.symbol->section->index : ISA_IN_ABSOLUTE;
             sym.value = (uint32_t)v.value + (v.symbol != NULL ? v.symbol->offset : 0);
+        } else if (s->kind == AS_SYM_COMMON) {
+            sym.section = ISA_IN_COMMON;
+            sym.value = s->offset;
         } else if (s->name == NULL) {
             as_error(as, s->loc, ISA_LOCAL_LABEL_AHEAD);
             continue;

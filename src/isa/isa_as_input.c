@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 64, MAX_STATEMENTS = 1000 * 1000, MAX_FOUND = 60 };
+enum { MAX_DEPTH = 128, MAX_STATEMENTS = 1000 * 1000, MAX_FOUND = 60 };
 
 /* --- Cursor. --- */
 

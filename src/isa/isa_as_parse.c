@@ -243,7 +243,7 @@ static bool parse_assignment(struct as *as, struct as_cursor *c) {
         as_emit_org(as, e, 0, loc);
     } else if (e != NULL) {
         struct as_symbol *s = as_symbol_get(as, name, loc);
-        if (s->kind == AS_SYM_LABEL) {
+        if (s->kind == AS_SYM_LABEL || s->kind == AS_SYM_COMMON) {
             as_error(as, loc, ISA_DEFINED_TWICE, name, s->loc.line->number);
         } else {
             s->kind = AS_SYM_EQU;

@@ -41,8 +41,9 @@ void isa_messages_print(const struct isa_messages *m, GString *out);
 /* --- Objects. --- */
 
 enum { ISA_SECTION_WRITE = 1, ISA_SECTION_ALLOC = 2, ISA_SECTION_EXEC = 4, ISA_SECTION_NOBITS = 8 };
-/* Section numbers of symbols that lie in no section. */
-enum { ISA_IN_NONE = -1, ISA_IN_ABSOLUTE = -2 };
+/* Section numbers of symbols that lie in no section. Common ones have their alignment as value: the
+ * linker gives the largest of a name a place, unless the name is defined. */
+enum { ISA_IN_NONE = -1, ISA_IN_ABSOLUTE = -2, ISA_IN_COMMON = -3 };
 enum isa_binding { ISA_LOCAL, ISA_GLOBAL, ISA_WEAK };
 enum isa_symbol_type { ISA_SYM_NONE, ISA_SYM_OBJECT, ISA_SYM_FUNCTION, ISA_SYM_SECTION };
 
@@ -85,7 +86,7 @@ struct isa_section {
 };
 struct isa_symbol {
     char *name;
-    int32_t section; /* index, ISA_IN_NONE (undefined) or ISA_IN_ABSOLUTE */
+    int32_t section; /* index, ISA_IN_NONE (undefined), ISA_IN_ABSOLUTE or ISA_IN_COMMON */
     uint32_t value;  /* offset in the section, or the absolute value */
     uint32_t size;
     uint8_t binding, type;

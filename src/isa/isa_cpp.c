@@ -2,6 +2,7 @@
  * that messages and line tables name the source. */
 #include "isa/isa_asm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static GPtrArray *command(const char *path, const char *const *flags) {
@@ -38,6 +39,7 @@ bool isa_preprocess(const char *path, const char *const *flags, char **ret_text,
     } else {
         *ret_size = strlen(text);
         *ret_text = text;
+        fputs(log, stderr); /* its warnings */
     }
     g_clear_error(&problem);
     g_free(log);

@@ -173,6 +173,7 @@ static void dump_object_symbols(GString *out, const struct isa_object *o) {
         g_string_append_printf(out, "%-32s %-16s %9x %8x  %s\n", s->name,
                                home != NULL                    ? home->name
                                : s->section == ISA_IN_ABSOLUTE ? "absolute"
+                               : s->section == ISA_IN_COMMON   ? "common"
                                                                : "undefined",
                                s->value, s->size, binding_name(s->binding));
     }

@@ -23,7 +23,7 @@ enum {
     SHT_NOBITS_ = 8,
     SHT_REL_ = 9
 };
-enum { SHN_ABSOLUTE = 0xfff1, SHN_RESERVED = 0xff00 };
+enum { SHN_ABSOLUTE = 0xfff1, SHN_COMMON_ = 0xfff2, SHN_RESERVED = 0xff00 };
 /* Flags of the header: bit 0 hardware numbers; from bit 8 the version of the instruction table. */
 enum { ELF_FLAG_HARDWARE = 1, ELF_VERSION_SHIFT = 8 };
 

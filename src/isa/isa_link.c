@@ -1,4 +1,5 @@
-/* The linker. Global names are gathered (strong before weak, two strong ones are an error); with
+/* The linker. Global names are gathered (strong before common before weak, two strong ones are an
+ * error, common ones of one name share the room of the largest); with
  * roots the sections that no relocation reaches from them are left out; kept sections are placed in
  * the order of the objects, each in the first group that fits: a place of the layout, text, data;
  * then relocations are applied (isa 8.9). Cost: linear in symbols, relocations and bytes, plus
@@ -31,6 +32,8 @@ struct link {
     uint32_t n_inputs;
     uint32_t *first_input; /* of each object */
     GHashTable *globals;   /* name -> struct global */
+    GPtrArray *commons;    /* struct isa_section *, one per common name, as inputs behind all others */
+    GHashTable *common_of; /* name -> its index in commons + 1 */
     struct isa_image *image;
 };
 
@@ -132,6 +135,33 @@ static void add_global(struct link *l, uint32_t object, uint32_t symbol) {
     g_hash_table_insert(l->globals, s->name, n);
 }
 
+/* Room for a common name that is not defined otherwise. */
+static void add_common(struct link *l, uint32_t object, uint32_t symbol) {
+    const struct isa_symbol *s = symbol_of(l, object, symbol);
+    uint32_t at = GPOINTER_TO_UINT(g_hash_table_lookup(l->common_of, s->name));
+    const struct global *g = g_hash_table_lookup(l->globals, s->name);
+    const bool weak = g != NULL && g->object != UINT32_MAX &&
+                      symbol_of(l, g->object, g->symbol)->binding == ISA_WEAK;
+    if (at == 0 && g != NULL && !weak) return;
+    if (at == 0) {
+        struct isa_section *section = g_new(struct isa_section, 1);
+        *section = (struct isa_section){
+            .name = g_strdup(".bss"),
+            .flags = ISA_SECTION_ALLOC | ISA_SECTION_WRITE | ISA_SECTION_NOBITS,
+            .relocs = g_array_new(false, false, sizeof(struct isa_reloc)),
+            .lines = g_array_new(false, false, sizeof(struct isa_line))};
+        g_ptr_array_add(l->commons, section);
+        at = l->commons->len;
+        g_hash_table_insert(l->common_of, s->name, GUINT_TO_POINTER(at));
+        struct global *n = g_new(struct global, 1);
+        *n = (struct global){object, symbol};
+        g_hash_table_insert(l->globals, s->name, n);
+    }
+    struct isa_section *section = g_ptr_array_index(l->commons, at - 1);
+    section->size = MAX(section->size, s->size);
+    section->align = MAX(section->align, s->value);
+}
+
 static void gather(struct link *l) {
     for (uint32_t i = 0; i < l->layout->n_defines; i++) {
         struct global *g = g_new(struct global, 1);
@@ -141,8 +171,12 @@ static void gather(struct link *l) {
     for (uint32_t o = 0; o < l->n_objects; o++)
         for (uint32_t i = 0; i < l->objects[o]->symbols->len; i++) {
             const struct isa_symbol *s = symbol_of(l, o, i);
-            if (s->binding != ISA_LOCAL && s->section != ISA_IN_NONE) add_global(l, o, i);
+            if (s->binding != ISA_LOCAL && s->section != ISA_IN_NONE && s->section != ISA_IN_COMMON)
+                add_global(l, o, i);
         }
+    for (uint32_t o = 0; o < l->n_objects; o++)
+        for (uint32_t i = 0; i < l->objects[o]->symbols->len; i++)
+            if (symbol_of(l, o, i)->section == ISA_IN_COMMON) add_common(l, o, i);
 }
 
 /* Where a symbol of an object is defined; false if nowhere (weak references then count as 0). */
@@ -160,7 +194,7 @@ static bool resolve(const struct link *l, uint32_t object, uint32_t symbol, stru
 /* --- Sections that are needed. --- */
 
 static void list_inputs(struct link *l) {
-    uint32_t n = 0;
+    uint32_t n = l->commons->len;
     for (uint32_t o = 0; o < l->n_objects; o++) n += l->objects[o]->sections->len;
     l->inputs = g_new0(struct input, n + 1);
     l->first_input = g_new(uint32_t, l->n_objects + 1);
@@ -171,12 +205,18 @@ static void list_inputs(struct link *l) {
                 .section = g_ptr_array_index(l->objects[o]->sections, i), .object = o};
     }
     l->first_input[l->n_objects] = l->n_inputs;
+    for (uint32_t i = 0; i < l->commons->len; i++)
+        l->inputs[l->n_inputs++] = (struct input){.section = g_ptr_array_index(l->commons, i)};
 }
 
 /* The input that holds a defined symbol, or NULL (absolute). */
 static struct input *input_of(const struct link *l, const struct global *g) {
     if (g->object == UINT32_MAX) return NULL;
     const struct isa_symbol *s = symbol_of(l, g->object, g->symbol);
+    if (s->section == ISA_IN_COMMON) {
+        const uint32_t at = GPOINTER_TO_UINT(g_hash_table_lookup(l->common_of, s->name));
+        return &l->inputs[l->first_input[l->n_objects] + at - 1];
+    }
     return s->section < 0 ? NULL : &l->inputs[l->first_input[g->object] + (uint32_t)s->section];
 }
 
@@ -334,7 +374,8 @@ static bool address_of(const struct link *l, const struct global *g, uint32_t *r
     const struct isa_symbol *s = symbol_of(l, g->object, g->symbol);
     const struct input *in = input_of(l, g);
     if (in != NULL && !in->kept) return false;
-    *ret = s->value + (in != NULL ? (uint32_t)in->place : 0);
+    const uint32_t offset = s->section == ISA_IN_COMMON ? 0 : s->value;
+    *ret = offset + (in != NULL ? (uint32_t)in->place : 0);
     return true;
 }
 
@@ -478,6 +519,9 @@ static void add_symbols(struct link *l, uint32_t object) {
         const struct isa_symbol *s = symbol_of(l, object, i);
         if (s->section == ISA_IN_NONE || s->type == ISA_SYM_SECTION || *s->name == 0) continue;
         const struct global g = {object, i};
+        const struct global *chosen =
+            s->section == ISA_IN_COMMON ? g_hash_table_lookup(l->globals, s->name) : &g;
+        if (chosen->object != object || chosen->symbol != i) continue; /* one name, one place */
         uint32_t address;
         if (!address_of(l, &g, &address)) continue;
         const struct isa_image_symbol out = {.name = g_strdup(s->name),
@@ -520,6 +564,8 @@ static void build_image(struct link *l) {
         g_free(file_of);
     }
     g_hash_table_destroy(known);
+    for (uint32_t i = l->first_input[l->n_objects]; i < l->n_inputs; i++)
+        if (l->inputs[i].kept && l->inputs[i].section->size != 0) add_segment(l, &l->inputs[i]);
     struct isa_image *image = l->image;
     g_array_sort(image->segments, compare_segments);
     g_array_sort(image->symbols, compare_symbols);
@@ -547,7 +593,9 @@ struct isa_image *isa_link(struct isa_object *const *objects, uint32_t n_objects
                      .messages = messages,
                      .layout = layout != NULL ? layout : &plain,
                      .image = isa_image_new(),
-                     .globals = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free)};
+                     .globals = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free),
+                     .commons = g_ptr_array_new_with_free_func((GDestroyNotify)isa_section_free),
+                     .common_of = g_hash_table_new(g_str_hash, g_str_equal)};
     check_mixed(&l);
     gather(&l);
     list_inputs(&l);
@@ -555,6 +603,8 @@ struct isa_image *isa_link(struct isa_object *const *objects, uint32_t n_objects
     place_all(&l);
     build_image(&l);
     g_hash_table_destroy(l.globals);
+    g_hash_table_destroy(l.common_of);
+    g_ptr_array_free(l.commons, true);
     g_free(l.inputs);
     g_free(l.first_input);
     if (messages->n_errors == errors_before) return l.image;

@@ -25,6 +25,7 @@ static uint32_t *symbol_numbers(const struct isa_object *o, uint32_t *ret_locals
 static void put_symbol(GByteArray *out, GByteArray *strings, const struct isa_symbol *s) {
     const uint32_t section = s->section == ISA_IN_NONE       ? 0
                              : s->section == ISA_IN_ABSOLUTE ? SHN_ABSOLUTE
+                             : s->section == ISA_IN_COMMON   ? SHN_COMMON_
                                                              : (uint32_t)s->section + 1;
     elf_put_symbol(out, strings,
                    &(struct elf_symbol){.name = s->type == ISA_SYM_SECTION ? "" : s->name,
@@ -141,6 +142,12 @@ static bool add_symbol(void *user, uint32_t number, const struct elf_symbol *f, 
     const char *name = f->name;
     if (f->section == SHN_ABSOLUTE) {
         s.section = ISA_IN_ABSOLUTE;
+    } else if (f->section == SHN_COMMON_) {
+        s.section = ISA_IN_COMMON;
+        if (s.value == 0 || (s.value & (s.value - 1)) != 0 || s.value > 65536 ||
+            s.binding == ISA_LOCAL)
+            return elf_fail(&in->elf, error, "common symbol %u is local or has alignment %u",
+                            number, s.value);
     } else if (f->section != 0) {
         if (f->section >= in->elf.n_sections)
             return elf_fail(&in->elf, error, "symbol %u lies in section %u of %u", number,

@@ -216,7 +216,10 @@ static void put_symbols(const struct source *s) {
         if (sym->type == ISA_SYM_FUNCTION || sym->type == ISA_SYM_OBJECT)
             g_string_append_printf(s->out, ".type %s, @%s\n", sym->name,
                                    sym->type == ISA_SYM_FUNCTION ? "function" : "object");
-        if (sym->size != 0) g_string_append_printf(s->out, ".size %s, %u\n", sym->name, sym->size);
+        if (sym->section == ISA_IN_COMMON)
+            g_string_append_printf(s->out, ".comm %s, %u, %u\n", sym->name, sym->size, sym->value);
+        else if (sym->size != 0)
+            g_string_append_printf(s->out, ".size %s, %u\n", sym->name, sym->size);
         if (sym->section == ISA_IN_ABSOLUTE)
             g_string_append_printf(s->out, ".set %s, 0x%x\n", sym->name, sym->value);
         else if (sym->section >= 0 && !can_begin(s, (uint32_t)sym->section, sym->value))

@@ -19,7 +19,7 @@ static const char source[] =
     ".altmacro\n.macro L x\n LOCAL z\nz: bri z\n.endm\n L <a>\n.noaltmacro\n"
     ".supervisor\n runall $m0, $m1, 0\n sync 2\n .align 8\n sendpicp 43, 0x14021, 1, 0, 0x640, 5\n"
     ".worker\n exitz $mzero\n.size entry, .-entry\n.data\n.half 1.0, 0x3c00, -2.5h\n"
-    ".word entry, 2b-1b, k\n.set k, 3*(4+j)\n.equ j, 'a'\n.asciz \"hello\\n\"\n.fill 3, 2, 7\n";
+    ".word entry, 2b-1b, k, shared\n.comm shared, 8, 8\n.set k, 3*(4+j)\n.equ j, 'a'\n.asciz \"hello\\n\"\n.fill 3, 2, 7\n";
 
 static const char *const tokens[] = {
     "$m0", "$a0:1", "$a0:3", "{", "}", ";", "\n", ",", "(", ")", ".macro x a\n", ".endm\n",
@@ -28,7 +28,7 @@ static const char *const tokens[] = {
     ".space 100\n", ".set a, a\n", "rpt 3, 4\n", "x 1, 2\n", "+=", ":BL", "$WSR", "1.5h", "'",
     "%", "!", "=", ".irp q, 1, 2\n", ".exitm\n", ".section .z\n", ".bss\n", ".popsection\n",
     ".purgem x\n", ".end\n", "# 7 \"f\"\n", "# 7 \"f\" 1\n", "# 9 \"t.s\" 2\n", ".org . + 8\n",
-    ".include \"t\"\n", ".incbin \"t\", 1\n", ".lcomm y, 8, 4\n", "\"\\x41", "#define a\n", "\xc3"};
+    ".include \"t\"\n", ".incbin \"t\", 1\n", ".lcomm y, 8, 4\n", ".comm y, 8, 4\n", "\"\\x41", "#define a\n", "\xc3"};
 /* clang-format on */
 
 static uint32_t below(uint32_t n) {

@@ -159,6 +159,33 @@ static void test_relocations(void) {
     isa_object_free(o);
 }
 
+/* Common names share the room of the largest; a definition beats them, they beat a weak one. */
+static void test_common(void) {
+    struct isa_object *o[4] = {
+        assemble(".comm x, 8, 8\n.comm y, 4\n.word x, y, z\n.comm z, 4\n", "a.s"),
+        assemble(".comm x, 40, 16\n.word x + 4\n.local l\n.comm l, 4, 4\n.word l\n", "b.s"),
+        assemble(".globl y\ny: nop\n", "c.s"), assemble(".weak z\nz: nop\n.word x\n", "d.s")};
+    struct isa_image *image = link_all(o, 4, &(struct isa_layout){.text_base = 0x50000}, 0);
+    const uint32_t x = isa_image_find(image, "x")->address;
+    g_assert_cmpuint(x % 16, ==, 0);
+    g_assert_cmphex(word_at(image, 0x50000), ==, x);
+    g_assert_cmphex(word_at(image, 0x50004), ==, isa_image_find(image, "y")->address);
+    g_assert_cmphex(word_at(image, word_at(image, 0x50004)), ==, 0x19e00000);
+    g_assert_cmphex(word_at(image, 0x5000c), ==, x + 4);
+    g_assert_cmphex(word_at(image, 0x50010), ==, isa_image_find(image, "l")->address);
+    const uint32_t z = word_at(image, 0x50008);
+    uint32_t size_x = 0, n_z = 0;
+    for (uint32_t i = 0; i < image->segments->len; i++) {
+        const struct isa_segment *s = &g_array_index(image->segments, struct isa_segment, i);
+        if (s->address == x) size_x = s->size;
+        n_z += s->address == z && s->bytes == NULL;
+    }
+    g_assert_cmpuint(size_x, ==, 40);
+    g_assert_cmpuint(n_z, ==, 1);
+    isa_image_free(image);
+    for (uint32_t i = 0; i < 4; i++) isa_object_free(o[i]);
+}
+
 static void test_mixed(void) {
     struct isa_messages m;
     isa_messages_init(&m);
@@ -177,6 +204,7 @@ int main(int argc, char **argv) {
     g_test_add_func("/isa/link/roots", test_roots);
     g_test_add_func("/isa/link/places", test_places);
     g_test_add_func("/isa/link/relocations", test_relocations);
+    g_test_add_func("/isa/link/common", test_common);
     g_test_add_func("/isa/link/mixed", test_mixed);
     return g_test_run();
 }

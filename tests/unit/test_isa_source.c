@@ -96,7 +96,8 @@ static const char *const sources[] = {
     "x = . - 2\n.globl x\n",
     /* Sections. */
     ".section .text.k, \"ax\"\n.align 16\nk: bri k\n.bss\n.space 3\nz: .space 40\n.rodata\n.word z\n"
-    ".section odd-name, \"\"\n.word 1\n.space 100\n.section .interleaved.x, \"aw\"\n.float 1.0\n",
+    ".section odd-name, \"\"\n.word 1\n.space 100\n.section .interleaved.x, \"aw\"\n.float 1.0\n"
+    ".comm shared, 12, 8\n.word shared + 4\n.lcomm own, 3\n.word own\n",
 };
 /* clang-format on */
 
