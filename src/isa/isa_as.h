@@ -92,6 +92,8 @@ void as_push_input(struct as *as, GArray *stmts, bool is_macro);
 void as_cut_statements(const struct as_line *line, GArray *out);
 /* NULL after a message: too deep. */
 const struct as_frame *as_frame_new(struct as *as, const char *what, struct as_loc at);
+/* True after a message about a directive of the preprocessor at the cursor. */
+bool as_cpp_line(struct as *as, struct as_cursor *c);
 /* Next statement, from macros first; false at the end. */
 bool as_next(struct as *as, struct as_stmt *ret);
 bool as_skipping(const struct as *as); /* inside a condition that does not hold */

@@ -106,10 +106,20 @@ const char *as_found(struct as *as, const struct as_cursor *c) {
 /* Comments become blanks, newlines stay. Strings are left alone. */
 static bool comment_at(const char *s, size_t i, bool alone) {
     if (s[i] == '/') return s[i + 1] == '/';
-    return s[i] == '#' && !alone && isspace((unsigned char)s[i - 1]);
+    return s[i] == '#' && !alone && strchr(" \t\v\f;{}", s[i - 1]) != NULL;
 }
 
-static char *blank_comments(struct as *as, const char *text, size_t length) {
+static void comment_open(struct as *as, uint32_t file, const char *text, size_t at) {
+    size_t from = at;
+    while (from > 0 && text[from - 1] != '\n') from--;
+    struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
+    *line = (struct as_line){.text = as_text(as, text + from, strchrnul(text + from, '\n')),
+                             .file = file, .number = 1, .order = as->n_statements};
+    for (size_t i = 0; i < from; i++) line->number += text[i] == '\n';
+    as_error(as, ((struct as_loc){line, (uint32_t)(at - from), 2}), ISA_COMMENT_OPEN);
+}
+
+static char *blank_comments(struct as *as, const char *text, size_t length, uint32_t file) {
     char *s = arena_alloc(as->arena, length + 1);
     memcpy(s, text, length);
     bool alone = true; /* only blanks so far in this line: a # begins a marker, not a comment */
@@ -123,6 +133,7 @@ static char *blank_comments(struct as *as, const char *text, size_t length) {
         } else if (s[i] == '/' && s[i + 1] == '*') {
             const char *end = strstr(s + i + 2, "*/");
             const size_t stop = end != NULL ? (size_t)(end - s) + 2 : length;
+            if (end == NULL) comment_open(as, file, s, i);
             for (; i < stop; i++)
                 if (s[i] != '\n') s[i] = ' ';
             i--;
@@ -167,19 +178,25 @@ static const struct as_frame *include_frame(struct as *as, const struct position
     return f;
 }
 
-/* A directive of the preprocessor in a text that has not gone through it. */
-static void check_directive(struct as *as, const char *text, const char *p,
-                            const struct position *at) {
+/* Word of a directive of the preprocessor at a `#`; its length, or 0. */
+static size_t directive_word(const char *p) {
     static const char *const words[] = {"define", "undef", "include", "if", "ifdef", "ifndef",
                                         "else", "elif", "endif", "error", "warning"};
     size_t n = 1;
     while (isalpha((unsigned char)p[n])) n++;
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (strlen(words[i]) != n - 1 || memcmp(p + 1, words[i], n - 1) != 0) continue;
-        struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
-        *line = (struct as_line){text, at->file, at->number, at->frame, as->n_statements};
-        as_error(as, ((struct as_loc){line, (uint32_t)(p - text), (uint32_t)n}), ISA_CPP_LINE, words[i]);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strlen(words[i]) == n - 1 && memcmp(p + 1, words[i], n - 1) == 0) return n;
+    return 0;
+}
+
+bool as_cpp_line(struct as *as, struct as_cursor *c) {
+    const char *begin = c->p;
+    const size_t n = as_peek(c) == '#' ? directive_word(begin) : 0;
+    if (n == 0) return false;
+    c->p += n;
+    const char *word = as_text(as, begin + 1, c->p);
+    as_error(as, as_span(c, begin), ISA_CPP_LINE, word);
+    return true;
 }
 
 /* `# 12 "file" 1` of the preprocessor, where 1 enters a file and 2 returns from one. */
@@ -200,13 +217,20 @@ static void line_marker(struct as *as, const char *text, struct position *at) {
     at->number = (uint32_t)n - 1;
 }
 
-/* True for lines that are no statements: markers, and comments that begin with #. */
-static bool marker_or_comment(struct as *as, const char *text, struct position *at) {
+/* Statements of a line. Markers and comments that begin with # have none; a directive of the
+ * preprocessor, which has not run then, is one as a whole. */
+static void cut_line(struct as *as, char *text, struct position *at, GArray *stmts) {
     const char *p = text + strspn(text, " \t");
-    if (*p != '#') return false;
-    check_directive(as, text, p, at);
-    line_marker(as, p + 1 + strspn(p + 1, " \t"), at);
-    return true;
+    const bool directive = *p == '#' && directive_word(p) != 0;
+    if (*p == '#' && !directive) {
+        line_marker(as, p + 1 + strspn(p + 1, " \t"), at);
+        return;
+    }
+    struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
+    *line = (struct as_line){text, at->file, at->number, at->frame, 0};
+    const struct as_stmt whole = {line, p, p + strlen(p)};
+    if (directive) g_array_append_val(stmts, whole);
+    else as_cut_statements(line, stmts);
 }
 
 void as_push_input(struct as *as, GArray *stmts, bool is_macro) {
@@ -221,7 +245,7 @@ void as_push_input(struct as *as, GArray *stmts, bool is_macro) {
 void as_push_text(struct as *as, const char *text, size_t length, uint32_t file,
                   const struct as_frame *frame) {
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, length -= 3;
-    char *s = blank_comments(as, text, length);
+    char *s = blank_comments(as, text, length, file);
     GArray *stmts = g_array_new(false, false, sizeof(struct as_stmt));
     struct position at = {file, 0, frame};
     for (char *p = s; *p != 0;) {
@@ -230,11 +254,7 @@ void as_push_text(struct as *as, const char *text, size_t length, uint32_t file,
         *end = 0;
         if (end > p && end[-1] == '\r') end[-1] = ' ';
         at.number++;
-        if (!marker_or_comment(as, p, &at)) {
-            struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
-            *line = (struct as_line){p, at.file, at.number, at.frame, 0};
-            as_cut_statements(line, stmts);
-        }
+        cut_line(as, p, &at, stmts);
         if (last) break;
         p = end + 1;
     }

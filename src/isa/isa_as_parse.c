@@ -298,6 +298,7 @@ void as_statement(struct as *as, const struct as_stmt *stmt) {
         if (name != NULL) as_input_directive(as, name, &c);
         return;
     }
+    if (as_cpp_line(as, &c)) return;
     while (!as_at_end(&c) && !as->stop) {
         if (as_peek(&c) == '{' || as_peek(&c) == '}') parse_brace(as, &c);
         else if (parse_label(as, &c)) continue;

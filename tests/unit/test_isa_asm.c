@@ -190,7 +190,7 @@ static const struct {
      ".popsection\n.word 1\n.popsection\nnop", "19e00000 19e00000"},
     {"rpt $m0, 1\n{ nop ; fnop }\n.ascii \"\"\n{ nop ; fnop }",
      "19e00000 4300a001 99e00000 9ad00000 99e00000 9ad00000"},
-    {"# if it is a comment\nnop", "19e00000"},
+    {"# if it is a comment\nnop;#comment\nnop; # nop", "19e00000 19e00000"},
     /* clang-format on */
 };
 
@@ -287,7 +287,10 @@ static const struct {
     {".section a,\"ax\"\n.section a,\"aw\"", DIAG_ISA_SECTION_FLAGS, 2, 1},
     {"nop\n.org 0", DIAG_ISA_ORG, 2, 1},
     {".org x", DIAG_ISA_ORG, 1, 1},
-    {"#define x 1", DIAG_ISA_CPP_LINE, 1, 1},
+    {"#define x 1; y", DIAG_ISA_CPP_LINE, 1, 1},
+    {"nop#", DIAG_ISA_EXPECTED, 1, 4},
+    {".macro m a\n\\a\n.endm\nm \"#x\"", DIAG_ISA_EXPECTED, 2, 1},
+    {"nop\n nop /* open\nnop\n", DIAG_ISA_COMMENT_OPEN, 2, 6},
     {"nop\n#include \"x.h\"\n", DIAG_ISA_CPP_LINE, 2, 1},
     {".half 70000.0", DIAG_ISA_REAL_RANGE, 1, 7},
     {".float 1e39", DIAG_ISA_REAL_RANGE, 1, 8},
