@@ -4,7 +4,8 @@
 
 #include "base/base.h"
 
-/* A file, or the whole of standard input for "-"; g_free'd. Both end with a 0 that is not counted. */
+/* A file, or the whole of standard input for "-"; g_free'd. Both end with a 0 that is not counted.
+ */
 bool cli_input(const char *path, size_t max_bytes, char **ret_text, size_t *ret_size,
                GError **error);
 /* Writes a file, or to standard output for "-". */

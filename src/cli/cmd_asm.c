@@ -42,8 +42,8 @@ static void print_hex(struct isa_object *object, uint32_t base, struct isa_messa
     isa_image_flat(image, bytes);
     while (bytes->len % 4 != 0) g_byte_array_append(bytes, (const uint8_t *)"", 1);
     for (uint32_t at = 0; at < bytes->len; at += 4)
-        printf("%02x%02x%02x%02x\n", bytes->data[at + 3], bytes->data[at + 2],
-               bytes->data[at + 1], bytes->data[at]);
+        printf("%02x%02x%02x%02x\n", bytes->data[at + 3], bytes->data[at + 2], bytes->data[at + 1],
+               bytes->data[at]);
     g_byte_array_free(bytes, true);
     isa_image_free(image);
 }
@@ -105,6 +105,33 @@ static bool check_warnings(char **warnings, bool *ret_pad, GError **error) {
     return true;
 }
 
+static int run(const char *path, const struct options *o) {
+    struct isa_asm_options asm_options = {.mode = o->worker       ? ISA_MODE_W
+                                                  : o->supervisor ? ISA_MODE_S
+                                                                  : 0,
+                                          .include_dirs = (const char *const *)o->includes,
+                                          .allow_invalid_operands = o->allow_operands,
+                                          .target_hardware = o->hardware || o->sdk_header != NULL};
+    GError *error = NULL;
+    char *text = NULL, *header = NULL;
+    size_t size = 0, header_size = 0;
+    int status;
+    if (!check_warnings(o->warnings, &asm_options.pad_is_error, &error) ||
+        (o->sdk_header != NULL &&
+         !file_read(o->sdk_header, 64 * 1024 * 1024, (uint8_t **)&header, &header_size, &error)) ||
+        !read_source(path, o, &text, &size, &error)) {
+        status = cli_fail("asm", error);
+    } else {
+        char *header_text = header != NULL ? g_strndup(header, header_size) : NULL;
+        asm_options.sdk_header = header_text;
+        status = assemble(path, o, &asm_options, text, size);
+        g_free(header_text);
+    }
+    g_free(text);
+    g_free(header);
+    return status;
+}
+
 /* -DNAME, -IDIR, -Werror=pad, -oFILE: values written behind the letter, as compilers take them. */
 static void split_letters(int argc, char **argv) {
     static const struct {
@@ -139,7 +166,8 @@ int cmd_asm(int argc, char **argv) {
          NULL},
         {"define", 'D', 0, G_OPTION_ARG_STRING_ARRAY, &o.defines, "For the preprocessor",
          "NAME[=VALUE]"},
-        {"include", 'I', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.includes, "For #include, .include and .incbin", "DIR"},
+        {"include", 'I', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.includes,
+         "For #include, .include and .incbin", "DIR"},
         {"worker", 0, 0, G_OPTION_ARG_NONE, &o.worker, "As .worker at the start", NULL},
         {"supervisor", 0, 0, G_OPTION_ARG_NONE, &o.supervisor, "As .supervisor at the start", NULL},
         {"allow-invalid-operands", 0, 0, G_OPTION_ARG_NONE, &o.allow_operands, "Accept $a8 to $a13",
@@ -158,29 +186,7 @@ int cmd_asm(int argc, char **argv) {
         fprintf(stderr, "ipu-stack asm: one file or - is needed; see ipu-stack asm --help\n");
         return CLI_WRONG_INPUT;
     }
-    struct isa_asm_options asm_options = {.mode = o.worker       ? ISA_MODE_W
-                                                  : o.supervisor ? ISA_MODE_S
-                                                                 : 0,
-                                          .include_dirs = (const char *const *)o.includes,
-                                          .allow_invalid_operands = o.allow_operands,
-                                          .target_hardware = o.hardware || o.sdk_header != NULL};
-    GError *error = NULL;
-    char *text = NULL, *header = NULL;
-    size_t size = 0, header_size = 0;
-    int status;
-    if (!check_warnings(o.warnings, &asm_options.pad_is_error, &error) ||
-        (o.sdk_header != NULL &&
-         !file_read(o.sdk_header, 64 * 1024 * 1024, (uint8_t **)&header, &header_size, &error)) ||
-        !read_source(path, &o, &text, &size, &error)) {
-        status = cli_fail("asm", error);
-    } else {
-        char *header_text = header != NULL ? g_strndup(header, header_size) : NULL;
-        asm_options.sdk_header = header_text;
-        status = assemble(path, &o, &asm_options, text, size);
-        g_free(header_text);
-    }
-    g_free(text);
-    g_free(header);
+    const int status = run(path, &o);
     g_free(o.output);
     g_free(o.base);
     g_free(o.sdk_header);

@@ -13,8 +13,7 @@ struct options {
 };
 
 /* Words separated by blanks or lines; an 0x in front and comments behind # are allowed. */
-static bool parse_words(const char *name, char *text, size_t size, GArray *words,
-                        GError **error) {
+static bool parse_words(const char *name, char *text, size_t size, GArray *words, GError **error) {
     uint32_t number = 1;
     for (char *p = text; (p = memchr(p, 0, size - (size_t)(p - text))) != NULL;) *p = 1;
     for (char *line = text; line != NULL; number++) {

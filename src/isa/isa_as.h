@@ -109,7 +109,7 @@ enum as_symbol_kind { AS_SYM_UNDEFINED, AS_SYM_LABEL, AS_SYM_EQU, AS_SYM_COMMON 
 struct as_symbol {
     const char *name; /* NULL: anonymous (numeric labels, dot) */
     enum as_symbol_kind kind;
-    struct as_section *section; /* of a label; NULL while it waits for its item */
+    struct as_section *section;   /* of a label; NULL while it waits for its item */
     uint32_t offset;              /* of .comm: its alignment */
     struct as_expr *value, *size; /* .set; .size */
     bool referenced, in_eval, redefinable;
@@ -221,7 +221,8 @@ struct as_section *as_section_get(struct as *as, const char *name, uint32_t flag
 void as_emit_insns(struct as *as, struct as_insn *a, struct as_insn *b, struct as_loc loc);
 void as_emit_bytes(struct as *as, const void *bytes, uint32_t n, struct as_loc loc);
 void as_emit_value(struct as *as, struct as_expr *e, uint32_t size, struct as_loc loc);
-/* Nothing if the gap is larger than max_skip (0: no limit). Code is padded with nops if fill < 0. */
+/* Nothing if the gap is larger than max_skip (0: no limit). Code is padded with nops if fill < 0.
+ */
 void as_emit_align(struct as *as, uint32_t align, int64_t fill, int64_t max_skip,
                    struct as_loc loc);
 /* Fills up to the place `to`: a number, or a label of this section. */

@@ -1,5 +1,5 @@
-/* Directives of data, space and alignment. Values that need labels become fixups of the second pass;
- * strings and real numbers are bytes at once. Rows in the table at the end. */
+/* Directives of data, space and alignment. Values that need labels become fixups of the second
+ * pass; strings and real numbers are bytes at once. Rows in the table at the end. */
 #include "isa/isa_as.h"
 
 #include <ctype.h>
@@ -42,8 +42,8 @@ static bool emit_real(struct as *as, struct as_cursor *c, int size, struct as_lo
     if (!real_value(as, c, &v)) return false;
     const float f = (float)v;
     const uint16_t h = as_half_bits(v);
-    const bool beyond = (size == REAL_HALF && (h & 0x7fff) == 0x7c00) ||
-                        (size == REAL_SINGLE && isinf(f));
+    const bool beyond =
+        (size == REAL_HALF && (h & 0x7fff) == 0x7c00) || (size == REAL_SINGLE && isinf(f));
     if (beyond && isfinite(v)) as_error(as, loc, ISA_REAL_RANGE, v, 8 * size);
     if (size == REAL_HALF) as_emit_bytes(as, &h, 2, loc);
     else if (size == REAL_SINGLE) as_emit_bytes(as, &f, 4, loc);
@@ -174,8 +174,7 @@ static void dir_space(struct as *as, struct as_cursor *c, int argument) {
     (void)argument;
     int64_t n, fill = 0;
     if (!as_absolute(as, c, &n) || !as_optional_number(as, c, &fill)) return;
-    if (size_fits(as, n, as_whole(c)))
-        as_emit_space(as, (uint32_t)n, (uint8_t)fill, as_whole(c));
+    if (size_fits(as, n, as_whole(c))) as_emit_space(as, (uint32_t)n, (uint8_t)fill, as_whole(c));
     as_rest_of_line(as, c);
 }
 
@@ -202,7 +201,8 @@ static void dir_fill(struct as *as, struct as_cursor *c, int argument) {
 /* .align and .balign in bytes, .p2align as a power of two. */
 static void dir_align(struct as *as, struct as_cursor *c, int power) {
     int64_t n, fill = -1, skip = 0;
-    if (!as_absolute(as, c, &n) || !as_optional_number(as, c, &fill) || !as_optional_number(as, c, &skip))
+    if (!as_absolute(as, c, &n) || !as_optional_number(as, c, &fill) ||
+        !as_optional_number(as, c, &skip))
         return;
     if (power) n = n >= 0 && n < 31 ? INT64_C(1) << n : 0;
     as_emit_align(as, n >= 0 && n <= UINT32_MAX ? (uint32_t)n : 0, fill, skip, as_whole(c));
@@ -232,7 +232,8 @@ static void place_in_bss(struct as *as, struct as_symbol *s, uint32_t size, uint
     as->section = here;
 }
 
-/* .lcomm name, size, alignment; .comm the same for a name that objects share, unless it is .local. */
+/* .lcomm name, size, alignment; .comm the same for a name that objects share, unless it is .local.
+ */
 static void dir_comm(struct as *as, struct as_cursor *c, int shared) {
     const struct as_loc loc = as_here(c);
     const char *name = as_ident(as, c);

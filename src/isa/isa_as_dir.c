@@ -355,7 +355,8 @@ static void dir_incbin(struct as *as, struct as_cursor *c, int argument) {
     const bool ok = as_optional_number(as, c, &skip) && as_optional_number(as, c, &count);
     if (ok && read_named(as, name->str, as_whole(c), &data, &size, &path)) {
         if (skip < 0 || count < 0) as_error(as, as_whole(c), ISA_NEGATIVE, MIN(skip, count));
-        else if ((uint64_t)skip > size || (count != INT64_MAX && (uint64_t)count > size - (uint64_t)skip))
+        else if ((uint64_t)skip > size ||
+                 (count != INT64_MAX && (uint64_t)count > size - (uint64_t)skip))
             as_error(as, as_whole(c), ISA_INCBIN, name->str, (guint64)size);
         else
             as_emit_bytes(as, data + skip, (uint32_t)MIN((uint64_t)count, size - (uint64_t)skip),
@@ -451,12 +452,12 @@ bool as_directive(struct as *as, const char *name, struct as_cursor *c) {
 
 const char *as_suggest_directive(struct as *as, const char *name) {
     static const char *const others[] = {
-        ".if",      ".ifeq",   ".ifne", ".ifgt",  ".ifge", ".iflt",  ".ifle",    ".ifc",
-        ".ifnc",    ".ifeqs",  ".ifnes", ".ifb",  ".ifnb", ".ifdef", ".ifndef",  ".elseif",
-        ".else",    ".endif",  ".macro", ".endm", ".rept", ".endr",  ".irp",     ".irpc",
-        ".exitm",   ".purgem"};
+        ".if",    ".ifeq",  ".ifne", ".ifgt", ".ifge",  ".iflt",   ".ifle",   ".ifc",   ".ifnc",
+        ".ifeqs", ".ifnes", ".ifb",  ".ifnb", ".ifdef", ".ifndef", ".elseif", ".else",  ".endif",
+        ".macro", ".endm",  ".rept", ".endr", ".irp",   ".irpc",   ".exitm",  ".purgem"};
     GPtrArray *names = g_ptr_array_new();
-    for (size_t i = 0; i < ARRAY_LEN(others); i++) g_ptr_array_add(names, (char *)(uintptr_t)others[i]);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        g_ptr_array_add(names, (char *)(uintptr_t)others[i]);
     const struct as_directive_row *const tables[] = {as_directives, as_data_directives};
     for (size_t k = 0; k < ARRAY_LEN(tables); k++)
         for (const struct as_directive_row *r = tables[k]; r->name != NULL; r++)

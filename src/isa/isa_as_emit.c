@@ -180,8 +180,7 @@ void as_emit_org(struct as *as, struct as_expr *to, uint8_t fill, struct as_loc 
     const uint32_t at = as->section->out->size;
     if (v.symbol != NULL && v.symbol->section == as->section)
         v = (struct as_value){v.value + v.symbol->offset, NULL};
-    if (v.symbol != NULL || v.value < at || v.value > INT32_MAX)
-        as_error(as, loc, ISA_ORG, at);
+    if (v.symbol != NULL || v.value < at || v.value > INT32_MAX) as_error(as, loc, ISA_ORG, at);
     else as_emit_space(as, (uint32_t)(v.value - at), fill, loc);
 }
 

@@ -132,12 +132,14 @@ const char *as_suggest_symbol(struct as *as, const char *name) {
 #include "isa/isa_flag.def"
 #undef ISA_FLAG
     };
-    for (size_t i = 0; i < ARRAY_LEN(flags); i++) g_ptr_array_add(names, (char *)(uintptr_t)flags[i]);
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+        g_ptr_array_add(names, (char *)(uintptr_t)flags[i]);
     for (size_t i = 0; i < ARRAY_LEN(constants); i++) {
-        const bool field = strchr(constants[i].name, '_') != NULL &&
-                           strstr(constants[i].name, "__") != NULL;
+        const bool field =
+            strchr(constants[i].name, '_') != NULL && strstr(constants[i].name, "__") != NULL;
         const char *const prefix = !field || strncmp(name, "CSR_", 4) != 0 ? "" : "CSR_W_";
-        g_ptr_array_add(names, (char *)(uintptr_t)arena_printf(as->arena, "%s%s", prefix, constants[i].name));
+        g_ptr_array_add(
+            names, (char *)(uintptr_t)arena_printf(as->arena, "%s%s", prefix, constants[i].name));
     }
     for (uint32_t i = 0; i < as->symbol_order->len; i++) {
         const struct as_symbol *s = g_ptr_array_index(as->symbol_order, i);

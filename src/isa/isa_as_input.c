@@ -1,7 +1,7 @@
 /* Lines and statements. A text is copied with its comments blanked (columns stay true), cut into
- * lines and at semicolons into statements. Inputs stack: the file, included files, macro expansions,
- * repetitions (isa_as_macro.c). Lines of included files carry a frame that tells messages where the
- * file was asked for, be it by .include or by the markers of the preprocessor.
+ * lines and at semicolons into statements. Inputs stack: the file, included files, macro
+ * expansions, repetitions (isa_as_macro.c). Lines of included files carry a frame that tells
+ * messages where the file was asked for, be it by .include or by the markers of the preprocessor.
  *
  * Runaway input is stopped: depth, number of expansions and of statements are bounded. */
 #include "isa/isa_as.h"
@@ -114,7 +114,9 @@ static void comment_open(struct as *as, uint32_t file, const char *text, size_t 
     while (from > 0 && text[from - 1] != '\n') from--;
     struct as_line *line = arena_new_array(as->arena, struct as_line, 1);
     *line = (struct as_line){.text = as_text(as, text + from, strchrnul(text + from, '\n')),
-                             .file = file, .number = 1, .order = as->n_statements};
+                             .file = file,
+                             .number = 1,
+                             .order = as->n_statements};
     for (size_t i = 0; i < from; i++) line->number += text[i] == '\n';
     as_error(as, ((struct as_loc){line, (uint32_t)(at - from), 2}), ISA_COMMENT_OPEN);
 }
@@ -180,8 +182,8 @@ static const struct as_frame *include_frame(struct as *as, const struct position
 
 /* Word of a directive of the preprocessor at a `#`; its length, or 0. */
 static size_t directive_word(const char *p) {
-    static const char *const words[] = {"define", "undef", "include", "if", "ifdef", "ifndef",
-                                        "else", "elif", "endif", "error", "warning"};
+    static const char *const words[] = {"define", "undef", "include", "if",    "ifdef",  "ifndef",
+                                        "else",   "elif",  "endif",   "error", "warning"};
     size_t n = 1;
     while (isalpha((unsigned char)p[n])) n++;
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
@@ -409,8 +411,8 @@ bool as_condition_directive(struct as *as, const char *name, struct as_cursor *c
         cond_begin(as, name, c);
         return true;
     }
-    const bool other = strcmp(name, ".else") == 0 || strcmp(name, ".elseif") == 0 ||
-                       strcmp(name, ".endif") == 0;
+    const bool other =
+        strcmp(name, ".else") == 0 || strcmp(name, ".elseif") == 0 || strcmp(name, ".endif") == 0;
     if (other) cond_else(as, name, c);
     return other;
 }

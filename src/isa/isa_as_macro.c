@@ -7,11 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum {
-    MAX_REPEATED = 250 * 1000,
-    MAX_LINE = 16 * 1024,
-    MAX_PARAMETERS = 64
-};
+enum { MAX_REPEATED = 250 * 1000, MAX_LINE = 16 * 1024, MAX_PARAMETERS = 64 };
 
 struct macro_param {
     const char *name, *value; /* default, or the argument */
@@ -100,7 +96,8 @@ static const char *substitute(struct as *as, const struct as_stmt *stmt,
             p += 3;
         } else if (slash || bare) {
             const struct macro_param *m = param_at(params, n, p + slash, stmt->end, &len);
-            const bool whole = m != NULL && (slash || p + len == stmt->end || !as_ident_char(p[len]));
+            const bool whole =
+                m != NULL && (slash || p + len == stmt->end || !as_ident_char(p[len]));
             if (whole) {
                 if (m->value != NULL) g_string_append(out, m->value);
                 p += len + slash;

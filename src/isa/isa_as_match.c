@@ -353,7 +353,8 @@ static bool check_hardware(struct as *as, const struct as_insn *x, const struct 
     return false;
 }
 
-/* isa 3.5, 3.6: the update of a step and the loaded value, or two loaded values, in one register. */
+/* isa 3.5, 3.6: the update of a step and the loaded value, or two loaded values, in one register.
+ */
 enum meeting { MEET_NOT, MEET_STEP, MEET_PACE };
 static enum meeting destinations(const struct isa_insn *insn) {
     const struct isa_form *f = isa_form(insn->op);

@@ -80,8 +80,7 @@ static void print_source(const struct isa_message *m, GString *out) {
     size_t to = MIN(n, from + SOURCE_WIDTH);
     while (to < n && !is_place(m->source[to])) to++;
     g_string_append_printf(out, "%5u | %s", m->line, from > 0 ? "..." : "");
-    for (size_t i = from; i < to; i++)
-        g_string_append_c(out, m->source[i]);
+    for (size_t i = from; i < to; i++) g_string_append_c(out, m->source[i]);
     g_string_append_printf(out, "%s\n      | %s", to < n ? "..." : "", from > 0 ? "   " : "");
     for (size_t i = from; i < at; i++)
         if (is_place(m->source[i])) g_string_append_c(out, m->source[i] == '\t' ? '\t' : ' ');

@@ -32,7 +32,7 @@ struct link {
     uint32_t n_inputs;
     uint32_t *first_input; /* of each object */
     GHashTable *globals;   /* name -> struct global */
-    GPtrArray *commons;    /* struct isa_section *, one per common name, as inputs behind all others */
+    GPtrArray *commons; /* struct isa_section *, one per common name, as inputs behind all others */
     GHashTable *common_of; /* name -> its index in commons + 1 */
     struct isa_image *image;
 };
@@ -123,7 +123,8 @@ static void add_global(struct link *l, uint32_t object, uint32_t symbol) {
         if (!old_weak) {
             const struct where here = symbol_where(l, &(struct global){object, symbol});
             const struct where first = symbol_where(l, g);
-            char *here_text = where_text(l, &here, false), *first_text = where_text(l, &first, true);
+            char *here_text = where_text(l, &here, false),
+                 *first_text = where_text(l, &first, true);
             link_fail(l, &here, ISA_DUPLICATE, s->name, here_text, first_text);
             g_free(here_text);
             g_free(first_text);
@@ -249,7 +250,8 @@ static void want_name(struct link *l, const char *name, const char *why, GPtrArr
 
 static void keep_reachable(struct link *l) {
     GPtrArray *work = g_ptr_array_new();
-    for (uint32_t i = 0; i < l->layout->n_roots; i++) want_name(l, l->layout->roots[i], "a root", work);
+    for (uint32_t i = 0; i < l->layout->n_roots; i++)
+        want_name(l, l->layout->roots[i], "a root", work);
     if (l->layout->entry != NULL) want_name(l, l->layout->entry, "the entry", work);
     while (work->len > 0) {
         const struct input *in = g_ptr_array_steal_index(work, work->len - 1);
@@ -467,9 +469,8 @@ static void relocate(struct link *l, const struct input *in, uint8_t *bytes) {
         }
         const int64_t value = (int64_t)address + r->addend;
         if (!patch(bytes + r->offset, r->type, value))
-            link_fail(l, &w, ISA_RELOC_RANGE, (unsigned)r->type, s->name, at,
-                      value < 0 ? "-" : "", (guint64)(value < 0 ? -value : value),
-                      misfit(r->type, value));
+            link_fail(l, &w, ISA_RELOC_RANGE, (unsigned)r->type, s->name, at, value < 0 ? "-" : "",
+                      (guint64)(value < 0 ? -value : value), misfit(r->type, value));
         g_free(at);
     }
 }

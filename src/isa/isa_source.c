@@ -1,8 +1,8 @@
-/* Objects as source that assembles to the same contents, relocations and symbols: sections in order,
- * a label at every symbol and at every place that a relocation goes to, instructions with the names
- * of what they refer to, everything else as data. A first walk over the code of a section finds
- * where its instructions begin; a place inside one is named by .set. Words that the assembler would
- * refuse or pad are printed as data. Cost: linear, plus the sorting of places.
+/* Objects as source that assembles to the same contents, relocations and symbols: sections in
+ * order, a label at every symbol and at every place that a relocation goes to, instructions with
+ * the names of what they refer to, everything else as data. A first walk over the code of a section
+ * finds where its instructions begin; a place inside one is named by .set. Words that the assembler
+ * would refuse or pad are printed as data. Cost: linear, plus the sorting of places.
  *
  * Not to be written so, and refused by name: kinds of relocations that no operand makes, names that
  * are no identifiers, and two symbols of one name. */
@@ -21,7 +21,7 @@ struct source {
     GString *out;
     const struct isa_object *object;
     GError **error;
-    GArray *spots; /* struct spot, in order */
+    GArray *spots;    /* struct spot, in order */
     uint8_t **begins; /* per section: bytes where a line can begin; NULL = every one */
 };
 /* One section on its way out. */
@@ -97,8 +97,9 @@ static bool is_instruction(const struct unit *u, const struct walk *w, const uin
 
 /* Collects the relocations inside the unit; false if one does not belong to an operand of it. */
 static bool take_relocs(struct unit *u, const struct walk *w, uint32_t offset) {
-    for (const struct isa_reloc *r; (r = reloc_at(w->section, w->next_reloc + u->n_relocs)) != NULL &&
-                                    r->offset < offset + u->size;
+    for (const struct isa_reloc *r;
+         (r = reloc_at(w->section, w->next_reloc + u->n_relocs)) != NULL &&
+         r->offset < offset + u->size;
          u->n_relocs++) {
         const uint32_t member = (r->offset - offset) / 4;
         const struct isa_insn *insn = member == 0 ? &u->slot.main : &u->slot.aux;
@@ -237,8 +238,9 @@ static char *reloc_text(const struct source *s, const struct isa_reloc *r) {
         return r->addend != 0 ? g_strdup_printf("%s%+d", sym->name, r->addend)
                               : g_strdup(sym->name);
     const int64_t rest = (int64_t)sym->value + r->addend - spot.offset;
-    return rest != 0 ? g_strdup_printf(".Ls%u_%x%+" G_GINT64_FORMAT, spot.section, spot.offset, rest)
-                     : g_strdup_printf(".Ls%u_%x", spot.section, spot.offset);
+    return rest != 0
+               ? g_strdup_printf(".Ls%u_%x%+" G_GINT64_FORMAT, spot.section, spot.offset, rest)
+               : g_strdup_printf(".Ls%u_%x", spot.section, spot.offset);
 }
 
 /* The labels of the place `offset`; false if one lies before it, inside what has been printed. */
@@ -248,8 +250,8 @@ static bool put_labels(const struct source *s, struct walk *w, uint32_t offset) 
         if (p->section != w->index || p->offset > offset) break;
         if (p->offset < offset) return refuse(s, "a name inside a value, at 0x%x", p->offset);
         const struct spot *last = w->next_spot > 0 ? p - 1 : NULL;
-        const bool again = p->name == NULL && last != NULL && compare_spots(p, last) == 0 &&
-                           last->name == NULL;
+        const bool again =
+            p->name == NULL && last != NULL && compare_spots(p, last) == 0 && last->name == NULL;
         if (p->name != NULL) g_string_append_printf(s->out, "%s:\n", p->name);
         else if (!again) g_string_append_printf(s->out, ".Ls%u_%x:\n", p->section, p->offset);
     }

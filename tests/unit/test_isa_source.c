@@ -1,5 +1,6 @@
-/* Objects printed as source and assembled again are the same objects: contents, relocations, symbols;
- * over sources that use every kind of reference, the kernels of the tree and random words. */
+/* Objects printed as source and assembled again are the same objects: contents, relocations,
+ * symbols; over sources that use every kind of reference, the kernels of the tree and random words.
+ */
 #include "isa/isa_asm.h"
 
 #include <string.h>
