@@ -53,7 +53,7 @@ static bool grow(struct as *as, uint64_t n, uint8_t fill, struct as_loc loc) {
         as->stop = true;
         return false;
     }
-    if ((s->flags & ISA_SECTION_NOBITS) == 0) {
+    if ((s->flags & ISA_SECTION_NOBITS) == 0 && n != 0) {
         g_byte_array_set_size(s->bytes, s->size + (guint)n);
         memset(s->bytes->data + s->size, fill, n);
     }
@@ -131,7 +131,7 @@ static bool contents(struct as *as, struct as_loc loc) {
 }
 
 void as_emit_bytes(struct as *as, const void *bytes, uint32_t n, struct as_loc loc) {
-    if (!contents(as, loc)) return;
+    if (!contents(as, loc) || n == 0) return;
     const uint32_t offset = as->section->out->size;
     if (!grow(as, n, 0, loc)) return;
     memcpy(as->section->out->bytes->data + offset, bytes, n);
