@@ -90,7 +90,7 @@ static inline void tile_packed_set(uint32_t *pair, const uint32_t address[3]) {
     pair[1] = (address[1] & TILE_ADDRESS_MASK) | third >> 11 << 21;
 }
 
-/* --- Ranges (tile_amp_range.c). --- */
+/* --- Ranges. --- */
 
 /* The bytes of a stream: where it starts, first byte, behind the last byte. */
 struct tile_range {
@@ -100,17 +100,50 @@ struct tile_range {
 struct tile_code_range {
     uint32_t first, end;
 };
+enum { TILE_ELEMENT_SHIFT = 14 };
+_Static_assert(TARGET_ELEMENT_BYTES == 1 << TILE_ELEMENT_SHIFT &&
+                   TARGET_SRAM_BASE % TARGET_ELEMENT_BYTES == 0 &&
+                   TARGET_REGION1_BASE % TARGET_ELEMENT_PAIR_BYTES == 0 &&
+                   TARGET_ELEMENT_PAIR_BYTES == 2 << TILE_ELEMENT_SHIFT,
+               "elements are address bits");
+
 /* True when every 64-bit access in the range is plain; *io_all_written becomes false when it stores
  * to a word that was never written. */
-bool tile_range_ok(const struct tile_exec *e, struct tile_code_range code, bool loads, bool stores,
-                   const struct tile_range *v, bool *io_all_written);
+static inline bool tile_range_ok(const struct tile_exec *e, struct tile_code_range code, bool loads, bool stores,
+                   const struct tile_range *v, bool *io_all_written) {
+    const struct tile *t = e->t;
+    if (v->start % 8 != 0 || v->first < TARGET_SRAM_BASE || v->end > TARGET_SRAM_END) return false;
+    const uint32_t first = (uint32_t)v->first, bytes = (uint32_t)(v->end - v->first);
+    /* Elements of region 0, where the code is, are numbered by address bits. */
+    if (first >> TILE_ELEMENT_SHIFT <= (code.end - 1) >> TILE_ELEMENT_SHIFT &&
+        (first + bytes - 1) >> TILE_ELEMENT_SHIFT >= code.first >> TILE_ELEMENT_SHIFT)
+        return false;
+    const bool written = tile_all_written(t, first, bytes);
+    if (stores && !written) *io_all_written = false;
+    return (!loads || written) && (!stores || t->writable == NULL || tile_bits_all(t->writable, first, bytes));
+}
+
 /* Bundles access a and b together; parities: bit 0 when atoms of even, bit 1 when of odd distance
  * between the offsets from the starts occur; steady: one of the two at all times. True when they
- * never meet in a port. */
-bool tile_ranges_apart(const struct tile_range *a, const struct tile_range *b, uint32_t parities,
-                       bool steady);
+ * never meet in a port: the ranges touch no common element, or both stay in region 1 and the accesses
+ * of a bundle always fall into different halves of an interleaved pair. */
+static inline bool tile_ranges_apart(const struct tile_range *a, const struct tile_range *b, uint32_t parities,
+                       bool steady) {
+    const int pair =
+        TILE_ELEMENT_SHIFT + 1; /* different pairs of elements: different elements for sure */
+    if ((a->end - 1) >> pair < b->first >> pair || (b->end - 1) >> pair < a->first >> pair)
+        return true;
+    const uint32_t a0 = target_element((uint32_t)a->first),
+                   a1 = target_element((uint32_t)a->end - 1);
+    const uint32_t b0 = target_element((uint32_t)b->first),
+                   b1 = target_element((uint32_t)b->end - 1);
+    if (a1 < b0 || b1 < a0) return true;
+    const bool odd = ((a->start ^ b->start) & 8) != 0;
+    return a->first >= TARGET_REGION1_BASE && b->first >= TARGET_REGION1_BASE && steady &&
+           parities == (odd ? 1 : 2);
+}
 
-/* --- Running (tile_amp_range.c). --- */
+/* --- Running (tile_amp_run.c). --- */
 
 /* The state allows fused runs that use these words of weights: all defined, sums as the vector code
  * takes them. */
