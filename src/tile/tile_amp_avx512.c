@@ -246,13 +246,14 @@ VEC static bool weights_f143(const uint64_t words[64], int32_t scale, struct til
         most = _mm256_max_epu8(most, _mm256_andnot_si256(sign, codes));
     }
     if (nan != 0) return false;
+    const double factor = ldexp(1, scale);
     uint32_t largest[4], bad[16], limit = 1;
     int16_t bases[32] __attribute__((aligned(64)));
     phases_largest(most, largest);
     for (uint32_t p = 0; p < 4; p++) {
         const uint32_t base = tile_f143_base(largest[p], TILE_F143_WEIGHT_SHIFT), field = largest[p] >> 3;
         for (uint32_t i = 0; i < 8; i++) bases[8 * p + i] = (int16_t)base;
-        w->f143_factor[p] = ldexp((double)(1 << base) / 1024, scale);
+        w->f143_factor[p] = factor * (double)(1 << base) / 1024;
         w->f143_n_rest[p] = 0;
         const uint32_t value = (field ? largest[p] % 8 + 8 : largest[p]) << (field ? field - 1 - base : 0);
         if (value > limit) limit = value;
@@ -261,7 +262,7 @@ VEC static bool weights_f143(const uint64_t words[64], int32_t scale, struct til
     UNROLL
     for (uint32_t u = 0; u < 16; u++)
         v[u] = unit_ints(_mm256_loadu_si256(&unit[u]), _mm512_load_si512(bases), &bad[u]);
-    rest_list(words, bad, ldexp(1, scale), w);
+    rest_list(words, bad, factor, w);
     transpose16(v);
     for (uint32_t k = 0; k < 16; k++) _mm512_store_si512(w->f143[k / 4][k % 4], v[k]);
     w->f143_limit = INT32_MAX / limit;
