@@ -2,9 +2,9 @@
  *
  * A body is found by its words in a table of the thread. What plain execution checks on every fetch is
  * checked once before the passes: the words are written, no bundle is illegal in a body, registers that
- * are read are defined. Nothing in a body can change the body: a pass that stores into it would, so the
- * words are compared again before every call, and a call ends when the body's memory element is stored
- * to. Two executors: any body, bundle by bundle through the same semantic functions; and loops of the
+ * are read are defined. A pass may change its body by a store: the words are compared before every call,
+ * and a call ends behind a bundle that touched its own memory element, or whose body lies in two
+ * elements and is not what it was. Two executors: any body, bundle by bundle through the same semantic functions; and loops of the
  * matrix unit, whose addresses are checked by interval (tile_fused_amp.c). */
 #include "tile/tile_fused.h"
 
@@ -90,9 +90,14 @@ static void account(struct tile_exec *e, uint64_t slots) {
     e->t->counters.loop_slots += slots;
 }
 
-/* One pass; false when it ended before its end: at a fault, or behind a bundle that touched the
- * element of the code, whose next word may be another one now. */
-static bool run_pass(struct tile_exec *e, const struct body *b) {
+/* The body is still that at `code`; NULL: it lies in one element, whose touches are counted. */
+static bool body_same(const struct tile_exec *e, const struct body *b, const uint8_t *code, uint64_t conflicts) {
+    return e->t->counters.fetch_conflicts == conflicts && (code == NULL || memcmp(b->words, code, 8 * b->n) == 0);
+}
+
+/* One pass; false when it ended before its end: at a fault, or behind a bundle that may have changed
+ * the next one. */
+static bool run_pass(struct tile_exec *e, const struct body *b, const uint8_t *code) {
     struct tile_worker *w = e->w;
     const uint64_t conflicts = e->t->counters.fetch_conflicts;
     uint64_t slots = 0;
@@ -107,7 +112,7 @@ static bool run_pass(struct tile_exec *e, const struct body *b) {
             return false;
         }
         slots += b->slots[k].slots + e->extra;
-        whole = e->t->counters.fetch_conflicts == conflicts || k + 1 == b->n;
+        whole = body_same(e, b, code, conflicts) || k + 1 == b->n;
         w->defined |= b->slots[k].writes;
     }
     account(e, slots);
@@ -119,8 +124,11 @@ static bool run_pass(struct tile_exec *e, const struct body *b) {
 static void run_any(struct tile_exec *e, const struct body *b, uint64_t limit) {
     struct tile_worker *w = e->w;
     const uint64_t longest = (uint64_t)b->max_slots * TARGET_LANE_CYCLES;
-    while (w->repeat_count != 0 && w->next_cycle + longest <= limit) {
-        if (!run_pass(e, b)) return;
+    const uint64_t conflicts = e->t->counters.fetch_conflicts;
+    const bool apart = target_element(w->repeat_first) == target_element(w->repeat_end - 1);
+    const uint8_t *const code = apart ? NULL : e->t->bytes + (w->repeat_first - TARGET_SRAM_BASE);
+    while (w->repeat_count != 0 && w->next_cycle + longest <= limit && body_same(e, b, code, conflicts)) {
+        if (!run_pass(e, b, code)) return;
         w->repeat_count--;
         w->pc = w->repeat_count != 0 ? w->repeat_first : w->repeat_end;
     }

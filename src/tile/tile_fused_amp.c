@@ -81,17 +81,10 @@ static bool slot_note(const struct tile_exec *e, struct motion *l, const struct 
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < i; j++)
             if (!meeting_note(l, used[i]->stream, used[j]->stream)) return false;
-    for (uint32_t i = 0; i < n; i++) l->stream[used[i]->stream].at += used[i]->step;
-    return true;
-}
-
-/* Sums of steps stay far from overflow: at most 32 bundles of steps below 2^22, or no plan. */
-static bool steps_small(const struct motion *l, uint32_t n) {
-    for (uint32_t k = 0; k < n; k++) {
-        const struct tile_fused_slot *o = &l->out[k];
-        const int32_t steps[3] = {o->load[0].step, o->load[1].step, o->store.step};
-        for (uint32_t j = 0; j < 3; j++)
-            if (steps[j] >= 1 << 22 || steps[j] <= -(1 << 22)) return false;
+    /* Sums of steps stay far from overflow: at most 32 bundles of steps below 2^22. */
+    for (uint32_t i = 0; i < n; i++) {
+        if (used[i]->step >= 1 << 22 || used[i]->step <= -(1 << 22)) return false;
+        l->stream[used[i]->stream].at += used[i]->step;
     }
     return true;
 }
@@ -141,7 +134,6 @@ static void motion_make(const struct tile_exec *e, const struct tile_amp_plan *l
     for (uint32_t i = 0; i < l->n_strides; i++) m->stride_value[i] = e->m[l->stride[i]];
     for (uint32_t k = 0; m->possible && k < l->n; k++)
         m->possible = slot_note(e, m, &l->slot[k], &m->out[k]);
-    m->possible = m->possible && steps_small(m, l->n);
     m->regular = m->possible ? regular_start(m->out, l->n) : UINT32_MAX;
     for (uint32_t i = 0; i < l->n_streams; i++) m->stream[i].total = m->stream[i].at;
 }

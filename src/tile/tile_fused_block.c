@@ -3,8 +3,9 @@
  * end the block since they go on through repeats, or to the executor of loops, as one pass.
  *
  * A block is found by its address and first words and compared word by word with memory; what plain
- * execution checks per fetch is checked once. It ends behind a slot that touched the memory element
- * of the code, whose next word may be another one now. Per thread, like the table of slots. */
+ * execution checks per fetch is checked once. It ends behind a slot that touched its own memory element,
+ * whose next word may be another one now; in a block that lies in two elements words are compared before
+ * every slot. Per thread, like the table of slots. */
 #include "tile/tile_fused.h"
 
 enum {
@@ -147,9 +148,11 @@ static uint32_t run_exit(struct tile_exec *e, uint64_t now, uint64_t limit) {
 static void run(struct tile_exec *e, struct block *b, uint64_t limit) {
     struct tile_worker *w = e->w;
     const uint64_t conflicts = e->t->counters.fetch_conflicts;
+    const bool apart = target_element(b->pc) == target_element(b->pc + b->n_bytes - 1);
+    const uint8_t *const code = apart ? NULL : e->t->bytes + (b->pc - TARGET_SRAM_BASE);
     uint64_t slots = 0;
     e->pc = w->pc;
-    for (uint32_t k = 0; k < b->n;) {
+    for (uint32_t k = 0; k < b->n && (code == NULL || memcmp(b->words, code, b->n_bytes) == 0);) {
         const struct tile_slot *s = &b->slots[k];
         const uint64_t now = w->next_cycle + slots * TARGET_LANE_CYCLES;
         const uint32_t traced = run_trace(e, b, k, limit - now);

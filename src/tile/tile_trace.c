@@ -25,7 +25,7 @@ enum {
     MAX_MEETINGS = 24,
     MAX_CLASHES = 512,
     MAX_CLASH_PAIRS = 8,
-    WINDOW = 4 * TILE_FUSED_ROWS, /* slots of a block of rows */
+    WINDOW = 4 * TILE_FUSED_ROWS, /* calls of a block of rows */
     N_REGS = 16
 };
 
@@ -33,7 +33,7 @@ enum trace_kind { TRACE_AMP, TRACE_REPEAT, TRACE_REPEAT_IMM, TRACE_ADD, TRACE_AD
 struct trace_slot {
     uint8_t kind, pointer; /* AMP: first register of the packed pair, or NO_POINTER */
     bool in_repeat;
-    uint32_t writes;
+    uint32_t reads, writes;
     struct isa_insn main; /* not AMP */
     struct tile_amp_slot amp;
 };
@@ -77,7 +77,8 @@ struct clash_pair {
 /* Behind a number of whole rows. */
 struct position {
     uint32_t slot, repeat_first, repeat_end, repeat_count; /* indices of slots; passes left */
-    uint32_t n_slots, n_streams, writes;
+    uint32_t n_slots, n_streams;
+    uint32_t reads, writes; /* registers; reads: before they were written */
     bool repeated;
     struct symbol m[N_REGS];
     int32_t at[MAX_STREAMS];
@@ -105,7 +106,6 @@ struct tile_trace {
     bool f8;
     uint8_t x, partial, result[2]; /* pairs; results by parity of the phase */
     uint8_t f143_base;
-    uint32_t reads;   /* registers read before they are written, in the order of the code */
     uint64_t weights; /* words used */
     uint32_t n_variants, next_variant;
     struct variant variant[MAX_VARIANTS];
@@ -162,19 +162,17 @@ static bool pairs_find(struct tile_trace *c) {
 struct tile_trace *tile_trace_make(uint32_t pc, const uint8_t *memory) {
     struct trace_slot slots[MAX_SLOTS];
     struct tile_trace *c = g_new0(struct tile_trace, 1);
-    uint32_t writes = 0;
-    for (; c->n < MAX_SLOTS && pc + 8 * c->n + 8 <= TARGET_REGION1_BASE; c->n++) {
+    /* No repeat may end where region 0 does. */
+    for (; c->n < MAX_SLOTS && pc + 8 * c->n + 8 < TARGET_REGION1_BASE; c->n++) {
         uint32_t word[2];
         memcpy(word, memory + 8 * c->n, 8);
         if (word[0] >> 31 == 0) break;
         const struct tile_slot *s = tile_cache_decode(tile_cache_get(), word[0], word[1]);
         struct trace_slot *t = &slots[c->n];
-        *t = (struct trace_slot){.in_repeat = s->in_repeat, .writes = s->writes};
+        *t = (struct trace_slot){.in_repeat = s->in_repeat, .reads = s->reads, .writes = s->writes};
         if (s->error != TILE_FAULT_NONE || !s->worker || s->slots != 1 ||
             !(s->amp ? amp_decode(c, s, t) : int_decode(s, t)))
             break;
-        c->reads |= s->reads & ~writes;
-        writes |= s->writes;
     }
     c->slots = g_memdup2(slots, c->n * sizeof *slots);
     c->words = g_memdup2(memory, 8 * c->n);
@@ -218,7 +216,7 @@ struct maker {
         uint8_t stream;
         bool stored;
         int32_t at;
-    } stores[WINDOW]; /* of the last slots, by their number */
+    } stores[WINDOW]; /* of the last calls, by their number */
 };
 
 /* The value of a register, which the variant then depends on. */
@@ -426,7 +424,7 @@ static bool transfers(struct maker *k, const struct trace_slot *s, struct row *r
     const struct tile_amp_slot *a = &s->amp;
     const struct tile_amp_access *used[3];
     uint32_t n = 0, first = 0;
-    const uint32_t window = k->now.n_slots % WINDOW;
+    const uint32_t window = (4 * k->v->n_rows + a->phase) % WINDOW;
     if (s->pointer != NO_POINTER && !packed_get(k, s->pointer, &first)) return false;
     if (tile_fused_loads(a->kind)) used[n++] = &a->load[0];
     if (tile_fused_loads_two(a->kind)) used[n++] = &a->load[1];
@@ -481,9 +479,9 @@ static bool row_step(struct maker *k, struct row *row) {
     for (uint32_t phase = 0; phase < 4;) {
         if (k->now.slot >= k->c->n || k->now.n_slots >= MAX_RUN) return false;
         const struct trace_slot *s = &k->c->slots[k->now.slot];
+        k->now.reads |= s->reads & ~k->now.writes;
         k->now.writes |= s->writes;
         if (s->kind != TRACE_AMP) {
-            k->stores[k->now.n_slots % WINDOW].stored = false;
             if (!int_step(k, s)) return false;
             continue;
         }
@@ -526,10 +524,13 @@ static void variant_make(const struct tile_trace *c, const uint32_t *m, uint32_t
     struct row row;
     *v = (struct variant){.clash = clash, .words = words};
     for (uint32_t r = 0; r < N_REGS; r++) k.now.m[r].reg = (uint8_t)r;
+    uint32_t n_meetings = 0, n_clashes = 0; /* of whole rows */
     for (v->end = k.now; v->n_rows < rows && row_step(&k, &row); v->n_rows++) {
         rows_made[v->n_rows] = row_put(v, &row);
         v->end = k.now;
+        n_meetings = v->n_meetings, n_clashes = v->n_clashes;
     }
+    v->n_meetings = n_meetings, v->n_clashes = n_clashes;
     for (uint32_t r = 0; r < N_REGS; r++) {
         const struct symbol *s = &v->end.m[r];
         if (s->packed || s->reg != r || s->add != 0) v->changed |= 1u << r;
@@ -633,13 +634,13 @@ bool tile_trace_is(const struct tile_trace *c, const uint8_t *memory) {
 }
 
 uint32_t tile_trace_run(struct tile_exec *e, struct tile_trace *c, uint64_t most) {
-    if (e->timing || (c->reads & ~e->w->defined) || !tile_all_written(e->t, e->pc, 8 * c->n) || !tile_fused_ready(e, c->weights))
+    if (e->timing || !tile_all_written(e->t, e->pc, 8 * c->n) || !tile_fused_ready(e, c->weights))
         return 0;
     const struct variant *v = variant_get(c, e->m);
     struct tile_range range[MAX_STREAMS];
     struct tile_fused_run r;
     bool all_written;
-    if (v->n_rows < MIN_ROWS || v->n_rows == MAX_ROWS || v->end.n_slots > most ||
+    if (v->n_rows < MIN_ROWS || v->n_rows == MAX_ROWS || v->end.n_slots > most || (v->end.reads & ~e->w->defined) ||
         !run_fits(e, c, v, range, &all_written))
         return 0;
     const enum tile_fused_type type = tile_fused_prepare(e, c->f8, &c->f143_base, &r);
