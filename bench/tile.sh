@@ -26,7 +26,7 @@ instructions() {
 }
 measure() {
     case=$1; shift
-    run "$@" --repeat 50 >"$data/report"
+    run "$@" --repeat 1000 >"$data/report" # enough that the first run, which decodes, does not show
     few=0 many=0
     if command -v valgrind >/dev/null; then few=$(instructions 1 "$@") many=$(instructions 4 "$@"); fi
     python3 - "$case" "$few" "$many" "$data/report" <<'PY'

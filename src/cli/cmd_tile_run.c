@@ -225,8 +225,9 @@ static void print_text(const struct run *r) {
     print_workers(r);
     print_permissive(t);
     if (r->repeat > 1)
-        printf("  %d runs: %.1f million worker slots a second, %.1f %% in fused loops\n", r->repeat,
-               (double)r->slots / r->seconds / 1e6, 100.0 * (double)r->fused / (double)r->slots);
+        printf("  %d runs: %.1f million worker slots a second, %.1f %% fused, %.1f %% in loops\n", r->repeat,
+               (double)r->slots / r->seconds / 1e6, 100.0 * (double)r->fused / (double)MAX(1, r->slots),
+               100.0 * (double)r->loop / (double)MAX(1, r->slots));
     if (t->stop.reason == TILE_STOP_LIMIT) cli_tile_contexts(&r->c, text);
     for (uint32_t k = 0; r->registers && k < TILE_N_CONTEXTS; k++) {
         if (!has_run(r, k)) continue;
@@ -359,9 +360,9 @@ static void print_json(const struct run *r) {
         json_builder_set_member_name(b, "million_slots_per_second");
         json_builder_add_double_value(b, (double)r->slots / r->seconds / 1e6);
         json_builder_set_member_name(b, "fused_share");
-        json_builder_add_double_value(b, (double)r->fused / (double)r->slots);
+        json_builder_add_double_value(b, (double)r->fused / (double)MAX(1, r->slots));
         json_builder_set_member_name(b, "loop_share");
-        json_builder_add_double_value(b, (double)r->loop / (double)r->slots);
+        json_builder_add_double_value(b, (double)r->loop / (double)MAX(1, r->slots));
     }
     json_workers(b, r);
     json_supervisor(b, r);
