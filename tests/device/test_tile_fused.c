@@ -2,7 +2,8 @@
  * that the products use, in F16 and in all pairs of F8 formats, and the other shapes that the
  * executor takes; with ordinary data, NaN, infinities, subnormals and results out of range
  * anywhere, cut by a cycle limit, ended by a fault in the middle, with a store that runs ahead of
- * the loads. All state must agree. */
+ * the loads. All state must agree. IPU_SEED=N draws other trials, IPU_ROUNDS=N that many times as
+ * many. */
 #include "numeric/num_format.h"
 
 #include "tile_build.h"
@@ -19,9 +20,10 @@ enum shape {
     N_SHAPES
 };
 
+static uint64_t seed = 7, rounds = 1;
 static uint32_t draw_at;
 static uint32_t draw(uint32_t below) {
-    return (uint32_t)(rand_u64(7, 1, draw_at++) % below);
+    return (uint32_t)(rand_u64(seed, 1, draw_at++) % below);
 }
 
 struct trial {
@@ -84,9 +86,9 @@ static void program(struct build *pb, const struct trial *c) {
 }
 
 static uint16_t half(const struct trial *c, uint32_t i, double size) {
-    if (c->special != 0 && rand_u64(7, c->data, 2 * i) % c->special == 0)
-        return (uint16_t)rand_u64(7, c->data, 2 * i + 1);
-    const uint16_t h = num_f16_from_f32((float)(size * rand_normal(7, c->data, i)));
+    if (c->special != 0 && rand_u64(seed, c->data, 2 * i) % c->special == 0)
+        return (uint16_t)rand_u64(seed, c->data, 2 * i + 1);
+    const uint16_t h = num_f16_from_f32((float)(size * rand_normal(seed, c->data, i)));
     return (h & 0xff) == 0x80 || h >> 8 == 0x80 ? 0x3838 : h; /* as two F8 codes: no NaN */
 }
 
@@ -126,8 +128,8 @@ static void registers(struct build *pb, const struct trial *c) {
     for (uint32_t r = 0; r < 8; r++)
         w->a[r] = half(c, 900 + r, 1) | (uint32_t)half(c, 950 + r, 1) << 16;
     for (uint32_t k = 0; k < 16; k++) {
-        w->acc.even[k] = (float)rand_normal(7, c->data, 5000 + k);
-        w->acc.odd[k] = (float)rand_normal(7, c->data, 5100 + k);
+        w->acc.even[k] = (float)rand_normal(seed, c->data, 5000 + k);
+        w->acc.odd[k] = (float)rand_normal(seed, c->data, 5100 + k);
     }
     static const uint32_t ACC[] = {0, NUM_F32_NAN, 0, 0x7f800000};
     if (c->acc != 0) w->acc.odd[c->data % 16] = num_f32_from_bits(ACC[c->acc]);
@@ -208,7 +210,7 @@ static struct trial ordinary(enum shape shape, bool f8, uint32_t formats) {
 /* Nothing out of the ordinary: all slots are fused. */
 static void test_ordinary(void) {
     enum tile_stop_reason end;
-    for (uint32_t r = 0; r < 6; r++)
+    for (uint32_t r = 0; r < 6 * rounds; r++)
         for (enum shape s = 0; s < N_SHAPES; s++)
             for (uint32_t type = 0; type < 5; type++) {
                 const struct trial c = ordinary(s, type != 0, type & 3);
@@ -221,7 +223,7 @@ static void test_ordinary(void) {
 static void test_values(void) {
     enum tile_stop_reason end;
     static const uint32_t SPECIAL[] = {2, 30, 300, 2000};
-    for (uint32_t r = 0; r < 300; r++) {
+    for (uint32_t r = 0; r < 300 * rounds; r++) {
         const uint32_t type = draw(5);
         struct trial c =
             ordinary(draw(4) ? REGULAR : (enum shape)draw(N_SHAPES), type != 0, type & 3);
@@ -237,7 +239,7 @@ static void test_values(void) {
 /* One NaN or infinity in one operand. */
 static void test_poison(void) {
     enum tile_stop_reason end;
-    for (uint32_t r = 0; r < 400; r++) {
+    for (uint32_t r = 0; r < 400 * rounds; r++) {
         const uint32_t type = draw(2) ? 4 : draw(5);
         struct trial c = ordinary(draw(2) ? REGULAR : REGULAR_ZERO, type != 0, type & 3);
         c.poison = 256 + 4 * draw(8 * (c.passes + c.before / 2)) + draw(4);
@@ -247,7 +249,7 @@ static void test_poison(void) {
 
 static void test_limit(void) {
     enum tile_stop_reason end;
-    for (uint32_t r = 0; r < 200; r++) {
+    for (uint32_t r = 0; r < 200 * rounds; r++) {
         const uint32_t type = draw(5);
         struct trial c = ordinary((enum shape)draw(N_SHAPES), type != 0, type & 3);
         c.limit = draw(6 * (4 * c.passes + 2 * c.before + 2));
@@ -259,7 +261,7 @@ static void test_limit(void) {
 static void test_faults(void) {
     enum tile_stop_reason end;
     uint32_t faults = 0;
-    for (uint32_t r = 0; r < 200; r++) {
+    for (uint32_t r = 0; r < 200 * rounds; r++) {
         const uint32_t type = draw(5);
         struct trial c = ordinary((enum shape)draw(N_SHAPES), type != 0, type & 3);
         if (draw(2)) c.near_end = 8 * (1 + draw(100));
@@ -267,7 +269,7 @@ static void test_faults(void) {
         check(&c, &end);
         faults += end == TILE_STOP_FAULT;
     }
-    g_assert_cmpuint(faults, >, 60);
+    g_assert_cmpuint(faults, >, 60 * rounds);
 }
 
 /* The store is some words ahead of the left operand in the same element: in region 1 no fault when
@@ -275,7 +277,7 @@ static void test_faults(void) {
 static void test_store_ahead(void) {
     enum tile_stop_reason end;
     uint32_t done = 0;
-    for (uint32_t r = 0; r < 300; r++) {
+    for (uint32_t r = 0; r < 300 * rounds; r++) {
         const uint32_t type = draw(5);
         struct trial c = ordinary(draw(2) ? REGULAR : REGULAR_ZERO, type != 0, type & 3);
         c.ahead = 8 * (1 + draw(24)) - 64;
@@ -283,7 +285,7 @@ static void test_store_ahead(void) {
         check(&c, &end);
         done += end == TILE_STOP_DONE;
     }
-    g_assert_cmpuint(done, >, 60);
+    g_assert_cmpuint(done, >, 60 * rounds);
 }
 
 /* Loads of weights by the supervisor, at once or one by one: cut by a limit, with a word that was
@@ -316,7 +318,7 @@ static void test_loads(void) {
     static const uint32_t AT[] = {0x90000, 0x90008, TARGET_SRAM_END - 256,
                                   0x60000, 0x90010, CODE + 0x400};
     uint32_t faults = 0;
-    for (uint32_t r = 0; r < 120; r++) {
+    for (uint32_t r = 0; r < 120 * rounds; r++) {
         const uint32_t variant = draw(6), address = draw(2) ? AT[0] : AT[draw(ARRAY_LEN(AT))];
         const uint64_t limit = draw(2) ? UINT32_MAX : draw(80);
         struct build x, y;
@@ -334,12 +336,15 @@ static void test_loads(void) {
         build_free(&x);
         build_free(&y);
     }
-    g_assert_cmpuint(faults, >, 20);
-    g_assert_cmpuint(faults, <, 100);
+    g_assert_cmpuint(faults, >, 20 * rounds);
+    g_assert_cmpuint(faults, <, 100 * rounds);
 }
 
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
+    if (g_getenv("IPU_SEED")) seed = g_ascii_strtoull(g_getenv("IPU_SEED"), NULL, 0);
+    if (g_getenv("IPU_ROUNDS")) rounds = g_ascii_strtoull(g_getenv("IPU_ROUNDS"), NULL, 0);
+    g_test_message("IPU_SEED=%" G_GUINT64_FORMAT, seed);
     g_test_add_func("/tile/fused/ordinary", test_ordinary);
     g_test_add_func("/tile/fused/values", test_values);
     g_test_add_func("/tile/fused/poison", test_poison);

@@ -2,15 +2,16 @@
  * the products with repeats, steps that jump, pointers moved by additions and packed anew, rows
  * without operands, one after the other on the same registers; ordinary data, NaN and infinities, words
  * that were never written, the end of SRAM, stores just ahead of loads, cut by a limit. All state must
- * agree. */
+ * agree. IPU_SEED=N draws other programs, IPU_ROUNDS=N that many times as many. */
 #include "numeric/num_format.h"
 
 #include "tile_build.h"
 
 enum { LEFT = 0x90000, PARTIAL = 0xa8000, LOW = 0x68000, OUT = 0xc0000, BYTES = 0x2000, MIDDLE = 0x1000, MAX_ITEMS = 80 };
 
+static uint64_t seed = 11, rounds = 1;
 static uint32_t draw_at;
-static uint32_t draw(uint32_t below) { return (uint32_t)(rand_u64(11, 1, draw_at++) % below); }
+static uint32_t draw(uint32_t below) { return (uint32_t)(rand_u64(seed, 1, draw_at++) % below); }
 
 enum item_kind { CALL, REPEAT, ADD_POINTER, ADD_REG, TAPACK };
 struct item {
@@ -101,9 +102,9 @@ static struct trial trial_make(void) {
 }
 
 static uint16_t half(const struct trial *c, uint32_t i) {
-    if (c->special != 0 && rand_u64(11, c->data, 2 * i) % c->special == 0)
-        return (uint16_t)rand_u64(11, c->data, 2 * i + 1);
-    const uint16_t h = num_f16_from_f32((float)rand_normal(11, c->data, i));
+    if (c->special != 0 && rand_u64(seed, c->data, 2 * i) % c->special == 0)
+        return (uint16_t)rand_u64(seed, c->data, 2 * i + 1);
+    const uint16_t h = num_f16_from_f32((float)rand_normal(seed, c->data, i));
     return (h & 0xff) == 0x80 || h >> 8 == 0x80 ? 0x3838 : h; /* as two F8 codes: no NaN */
 }
 
@@ -133,8 +134,8 @@ static void registers(struct build *b, const struct trial *c, uint32_t launch) {
         w->m[6] = out, w->m[7] = partial, w->m[8] = left;
         for (uint32_t r = 0; r < 8; r++) w->a[r] = half(c, 900 + r) | (uint32_t)half(c, 950 + r) << 16;
         for (uint32_t k = 0; k < 16; k++) {
-            w->acc.even[k] = (float)rand_normal(11, c->data, 5000 + k);
-            w->acc.odd[k] = (float)rand_normal(11, c->data, 5100 + k);
+            w->acc.even[k] = (float)rand_normal(seed, c->data, 5000 + k);
+            w->acc.odd[k] = (float)rand_normal(seed, c->data, 5100 + k);
         }
         w->prng[0] = 1, w->prng[1] = 2, w->prng_defined = 15;
     }
@@ -208,7 +209,7 @@ static void test_ordinary(void) {
     enum tile_stop_reason end;
     double sum = 0;
     uint32_t n = 0;
-    for (uint32_t r = 0; r < 600; r++) {
+    for (uint32_t r = 0; r < 600 * rounds; r++) {
         struct trial c = trial_make();
         const double share = check(&c, &end);
         if (c.wild || end != TILE_STOP_DONE) continue;
@@ -222,7 +223,7 @@ static void test_ordinary(void) {
 static void test_values(void) {
     static const uint32_t SPECIAL[] = {2, 30, 300, 2000};
     enum tile_stop_reason end;
-    for (uint32_t r = 0; r < 400; r++) {
+    for (uint32_t r = 0; r < 400 * rounds; r++) {
         struct trial c = trial_make();
         c.special = SPECIAL[draw(4)];
         c.scale = draw(64);
@@ -234,7 +235,7 @@ static void test_values(void) {
 static void test_memory(void) {
     enum tile_stop_reason end;
     uint32_t faults = 0;
-    for (uint32_t r = 0; r < 300; r++) {
+    for (uint32_t r = 0; r < 300 * rounds; r++) {
         struct trial c = trial_make();
         const uint32_t what = draw(6);
         if (what == 0) c.low = true;
@@ -244,23 +245,50 @@ static void test_memory(void) {
         check(&c, &end);
         faults += end == TILE_STOP_FAULT;
     }
-    g_assert_cmpuint(faults, >, 60);
+    g_assert_cmpuint(faults, >, 60 * rounds);
 }
 
 static void test_limit(void) {
     enum tile_stop_reason end;
-    for (uint32_t r = 0; r < 200; r++) {
+    for (uint32_t r = 0; r < 200 * rounds; r++) {
         struct trial c = trial_make();
         c.limit = draw(6 * 2 * c.n_items + 200);
         check(&c, &end);
     }
 }
 
+/* One call stores what a later one loads, with integer instructions between the two: they take slots, but
+ * a block of rows is counted in calls. */
+static void test_store_ahead(void) {
+    static const uint32_t AT[] = {0, 3, 4, 9}, N_INTS[] = {0, 1, 2, 5};
+    enum tile_stop_reason end;
+    double sum = 0;
+    for (uint32_t distance = 1; distance < 24; distance += 2)
+        for (uint32_t t = 0; t < ARRAY_LEN(AT) * ARRAY_LEN(N_INTS); t++) {
+            const uint32_t at = AT[t / ARRAY_LEN(N_INTS)], n_ints = N_INTS[t % ARRAY_LEN(N_INTS)];
+            struct trial c = {.limit = UINT32_MAX, .data = 100 + distance, .ahead = -8 * (at + distance)};
+            item(&c, TAPACK, W(TAPACK, 4, 8, 7, 6), FNOP); /* both launches alike */
+            for (uint32_t k = 0; k < 20; k++) { /* few, so that the word is in the registers at the end */
+                const int result = k % 2 ? 6 : 4;
+                const uint32_t load = W(LD2X64PACE, 0, 2, 4, 1, 0), both = W(LD2XST64PACE, 0, result, 4, 1, 0);
+                item(&c, CALL, k == at ? both : load, W(F16V4HIHOV4AMP, result, 0, 2, (int)k % 4));
+                for (uint32_t i = 0; k == 7 && i < n_ints; i++) item(&c, ADD_REG, W(ADD_S, 9, 9, 8), FNOP);
+            }
+            sum += check(&c, &end);
+            g_assert_cmpint(end, ==, TILE_STOP_DONE);
+        }
+    if (tile_simd_best() != TILE_SIMD_SCALAR) g_assert_cmpfloat(sum, >, 0); /* some do run in traces */
+}
+
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
+    if (g_getenv("IPU_SEED")) seed = g_ascii_strtoull(g_getenv("IPU_SEED"), NULL, 0);
+    if (g_getenv("IPU_ROUNDS")) rounds = g_ascii_strtoull(g_getenv("IPU_ROUNDS"), NULL, 0);
+    g_test_message("IPU_SEED=%" G_GUINT64_FORMAT, seed);
     g_test_add_func("/tile/trace/ordinary", test_ordinary);
     g_test_add_func("/tile/trace/values", test_values);
     g_test_add_func("/tile/trace/memory", test_memory);
     g_test_add_func("/tile/trace/limit", test_limit);
+    g_test_add_func("/tile/trace/store_ahead", test_store_ahead);
     return g_test_run();
 }
