@@ -72,6 +72,7 @@ struct clash {
 struct clash_pair {
     uint8_t load, store;
     uint16_t first, n;
+    int64_t apart; /* a distance that is none of theirs, found last */
 };
 
 /* Behind a number of whole rows. */
@@ -509,7 +510,7 @@ static bool clashes_order(struct variant *v) {
             continue;
         }
         if (v->n_pairs == MAX_CLASH_PAIRS) return false;
-        *p = (struct clash_pair){c->load, c->store, (uint16_t)i, 1};
+        *p = (struct clash_pair){c->load, c->store, (uint16_t)i, 1, INT64_MIN};
         v->n_pairs++;
     }
     return true;
@@ -541,9 +542,9 @@ static void variant_make(const struct tile_trace *c, const uint32_t *m, uint32_t
     v->clash = g_memdup2(clash, v->n_clashes * sizeof *clash);
 }
 
-static const struct variant *variant_get(struct tile_trace *c, const uint32_t *m) {
+static struct variant *variant_get(struct tile_trace *c, const uint32_t *m) {
     for (uint32_t i = 0; i < c->n_variants; i++) {
-        const struct variant *v = &c->variant[i];
+        struct variant *v = &c->variant[i];
         bool same = true;
         for (uint32_t k = 0; k < v->n_keys; k++) same = same && m[v->key[k]] == v->value[k];
         if (same) return v;
@@ -572,20 +573,22 @@ static bool stream_fits(const struct tile_exec *e, struct tile_code_range code, 
            tile_range_ok(e, code, s->loads, s->stores, v, io_all_written);
 }
 
-static bool clashes(const struct variant *v, const struct clash_pair *p, const struct tile_range *range) {
+static bool clashes(const struct variant *v, struct clash_pair *p, const struct tile_range *range) {
     const struct tile_range *load = &range[p->load], *store = &range[p->store];
     const int64_t distance = store->start - load->start;
-    if (load->end <= store->first || store->end <= load->first) return false;
+    if (distance == p->apart || load->end <= store->first || store->end <= load->first) return false;
     uint32_t low = p->first, high = p->first + p->n; /* the first that is not less */
     while (low < high) {
         const uint32_t middle = (low + high) / 2;
         if (v->clash[middle].distance < distance) low = middle + 1;
         else high = middle;
     }
-    return low < (uint32_t)p->first + p->n && v->clash[low].distance == distance;
+    if (low < (uint32_t)p->first + p->n && v->clash[low].distance == distance) return true;
+    p->apart = distance;
+    return false;
 }
 
-static bool run_fits(const struct tile_exec *e, const struct tile_trace *c, const struct variant *v,
+static bool run_fits(const struct tile_exec *e, const struct tile_trace *c, struct variant *v,
                      struct tile_range *range, bool *ret_all_written) {
     const struct tile_code_range code = {e->pc, e->pc + 8 * c->n};
     *ret_all_written = true;
@@ -636,7 +639,7 @@ bool tile_trace_is(const struct tile_trace *c, const uint8_t *memory) {
 uint32_t tile_trace_run(struct tile_exec *e, struct tile_trace *c, uint64_t most) {
     if (e->timing || !tile_all_written(e->t, e->pc, 8 * c->n) || !tile_fused_ready(e, c->weights))
         return 0;
-    const struct variant *v = variant_get(c, e->m);
+    struct variant *v = variant_get(c, e->m);
     struct tile_range range[MAX_STREAMS];
     struct tile_fused_run r;
     bool all_written;

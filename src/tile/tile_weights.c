@@ -178,7 +178,9 @@ uint32_t tile_weights_loads(struct tile *t, uint32_t pc, uint32_t most) {
     if (r->n == 0 || r->n > most || r->n > left || !run_plain(t, pc, r)) return 0;
     const uint8_t *from = t->bytes + (t->s.cccsload - TARGET_SRAM_BASE);
     for (uint32_t k = 0; k < r->n; k++) {
-        memcpy(&t->weights[r->index[k]], from, r->wide[k] ? 16 : 8);
+        uint64_t *const to = &t->weights[r->index[k]];
+        memcpy(to, from, 8);
+        if (r->wide[k]) memcpy(to + 1, from + 8, 8);
         from += r->wide[k] ? 16 : 8;
     }
     t->weights_defined |= r->defines;
