@@ -170,6 +170,16 @@ static void range_set(const struct stream *s, uint64_t passes, struct tile_range
     v->end = v->start + s->high + 8 + (move > 0 ? move : 0);
 }
 
+/* No base meets a delta below zero, which would carry out of the address. */
+static bool deltas_ok(const struct tile_exec *e, const struct tile_amp_plan *l, const struct motion *m,
+                      const struct tile_range *v) {
+    for (uint32_t i = 0; i < l->n_pointers; i++) {
+        const struct tile_amp_pointer *p = &l->pointer[i];
+        if (!p->packed && m->stream[p->stream].used && v[p->stream].first < (int64_t)e->m[p->base]) return false;
+    }
+    return true;
+}
+
 static bool loop_ok(const struct tile_exec *e, const struct tile_amp_plan *l,
                     const struct motion *m, uint64_t passes, struct tile_range *v,
                     bool *ret_all_written) {
@@ -187,7 +197,7 @@ static bool loop_ok(const struct tile_exec *e, const struct tile_amp_plan *l,
         const bool steady = (m->stream[t->a].total - m->stream[t->b].total) % 16 == 0;
         if (!tile_ranges_apart(&v[t->a], &v[t->b], t->parities, steady)) return false;
     }
-    return true;
+    return deltas_ok(e, l, m, v);
 }
 
 /* --- Running. --- */

@@ -1,7 +1,7 @@
 /* Fused execution where code is not what it was decoded from, or ends where it may not: stores into a
  * repeat body, into straight code, across the border of two elements; repeats that end with region 0;
  * registers that only a repeat without passes would write; stores that are loaded again in the same block
- * of rows with integer instructions between. All against plain scalar execution. */
+ * of rows with integer instructions between; deltas that pass below zero. All against plain scalar execution. */
 #include "tile_build.h"
 
 enum { LEFT = 0x90000, PARTIAL = 0xa8000, OUT = 0xc0000, BORDER = 0x54000, BYTES = 0x1000 };
@@ -217,6 +217,22 @@ static void test_late_load(void) {
     if (tile_simd_best() != TILE_SIMD_SCALAR) g_assert_cmpuint(traced, >, 10000);
 }
 
+/* Base plus delta, with a step that takes the delta below zero in the third pass. */
+P(delta_below) {
+    constant(&b, 8, OUT + 0x400);
+    I(SETZI_M, 9, 8 * 4 * 2);
+    align(&b);
+    B(W(RPT_Z, (int)c->variant, 3), FNOP);
+    for (int k = 0; k < 4; k++) B(W(ST64STEP_S, 4, 8, 9, -1), W(F16V4HIHOV4AMP, 6, 0, 14, k));
+    I(EXITZ, 15);
+}
+static void test_delta_below(void) {
+    for (uint32_t passes = 1; passes < 6; passes++) {
+        const struct scene c = {.program = delta_below, .entry = CODE, .variant = passes};
+        compared(&c, passes < 3 ? TILE_STOP_DONE : TILE_STOP_FAULT);
+    }
+}
+
 #undef b
 
 int main(int argc, char **argv) {
@@ -228,5 +244,6 @@ int main(int argc, char **argv) {
     g_test_add_func("/tile/fused/code/region_end", test_region_end);
     g_test_add_func("/tile/fused/code/no_pass", test_no_pass);
     g_test_add_func("/tile/fused/code/late_load", test_late_load);
+    g_test_add_func("/tile/fused/code/delta_below", test_delta_below);
     return g_test_run();
 }
