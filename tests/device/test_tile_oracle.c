@@ -3,7 +3,8 @@
  * bundles with a random partner; the whole state of the worker is compared after every slot. A form
  * that was never executed, or that the oracle does not know, fails the test by name.
  *
- * Instructions of the supervisor are tested one by one below. */
+ * Instructions of the supervisor are tested one by one below. IPU_SEED=N draws other states and operands,
+ * IPU_ROUNDS=N that many times as many slots of each form. */
 #include "../oracle/oracle_float.h"
 #include "../oracle/oracle_int.h"
 #include "../oracle/oracle_make.h"
@@ -12,6 +13,7 @@
 #include "tile_build.h"
 
 static struct build b;
+static uint64_t other_seed, rounds = 1;
 static uint32_t n_executed[ISA_N_OPS];
 
 static uint8_t shadow[SPAN];
@@ -205,7 +207,7 @@ static void data_make(void) {
 static bool ends_with(enum isa_op op, const char *what) { return g_str_has_suffix(isa_form(op)->mnemonic, what); }
 /* `times` slots of every form that a worker executes; model B: of the matrix unit's. */
 static void run_all(const struct tile_config *c, uint64_t with_seed, uint32_t times) {
-    seed = with_seed;
+    seed = with_seed + 1000 * other_seed;
     draws = 0;
     window = c->amp_model == TILE_AMP_WINDOW;
     build_init(&b, *c);
@@ -214,7 +216,7 @@ static void run_all(const struct tile_config *c, uint64_t with_seed, uint32_t ti
         if (!is_worker_op(op)) continue;
         if (window && !ends_with((enum isa_op)op, "amp") && !ends_with((enum isa_op)op, "slic")) continue;
         const bool alone = isa_form(op)->pipe == ISA_SOLO;
-        for (uint32_t k = 0; k < times; k++)
+        for (uint32_t k = 0; k < times * rounds; k++)
             n_executed[op] += try_slot(op, !alone && k % 3 == 2);
         g_assert_cmpmem(sram_at(b.sram, 0, LOW), SPAN, shadow, SPAN);
     }
@@ -262,7 +264,7 @@ static void registers_of(const struct step *x, uint32_t *reads, uint32_t *writes
 /* Every register that is read must have been written, and those alone; what is written counts. */
 static void test_defined_registers(void) {
     build_init(&b, (struct tile_config){0});
-    seed = 71;
+    seed = 71 + 1000 * other_seed;
     data_make();
     for (uint32_t op = 0; op < ISA_N_OPS; op++)
         for (uint32_t k = 0; is_worker_op((enum isa_op)op) && k < 20; k++) {
@@ -291,7 +293,7 @@ static void test_defined_accumulators(void) {
     static const enum isa_op ops[] = {ISA_OP_F32V2GINA, ISA_OP_F16V2GINA, ISA_OP_F16V4ISTACC, ISA_OP_F16V4STACC,
                                       ISA_OP_F16V4MIX, ISA_OP_F32V2AXPY};
     build_init(&b, (struct tile_config){0});
-    seed = 72;
+    seed = 72 + 1000 * other_seed;
     for (uint32_t o = 0; o < ARRAY_LEN(ops); o++)
         for (uint32_t n = 0; n < 256; n++) {
             struct oracle s;
@@ -379,7 +381,7 @@ static void pace_faults(const struct oracle *s, const struct step *x) {
 }
 static void test_access_faults(void) {
     build_init(&b, (struct tile_config){0});
-    seed = 81;
+    seed = 81 + 1000 * other_seed;
     data_make();
     for (uint32_t k = 0; k < 64; k += 4) put32(&b, 0x60000 + k, 0);
     sram_mark_written(b.sram, 0, LOW, SPAN);
@@ -440,7 +442,7 @@ static bool try_supervisor(enum isa_op op) {
     return true;
 }
 static void test_supervisor(void) {
-    seed = 31;
+    seed = 31 + 1000 * other_seed;
     build_init(&b, (struct tile_config){0});
     data_make();
     for (uint32_t op = 0; op < ISA_N_OPS; op++)
@@ -544,7 +546,7 @@ static void test_super_status(void) {
 /* ld64putcs, ld128putcs, $CCCSLOAD; $CR clears. */
 static void test_weights(void) {
     build_init(&b, (struct tile_config){0});
-    seed = 41;
+    seed = 41 + 1000 * other_seed;
     data_make();
     for (uint32_t k = 0; k < 64; k++) {
         const uint32_t at = LOW + 16 * below(64), m[12] = {at, 4};
@@ -686,7 +688,7 @@ static void test_status(void) {
 /* What a launch sets and what a context keeps (isa 1.5). */
 static void test_launch_state(void) {
     build_init(&b, (struct tile_config){0});
-    seed = 61;
+    seed = 61 + 1000 * other_seed;
     struct oracle s;
     state_make(&s);
     s.pc = CODE;
@@ -762,6 +764,8 @@ static void test_coverage(void) {
 
 int main(int argc, char **argv) {
     g_test_init(&argc, &argv, NULL);
+    if (g_getenv("IPU_SEED")) other_seed = g_ascii_strtoull(g_getenv("IPU_SEED"), NULL, 0);
+    if (g_getenv("IPU_ROUNDS")) rounds = g_ascii_strtoull(g_getenv("IPU_ROUNDS"), NULL, 0);
     g_test_add_func("/tile/oracle/1-worker", test_worker);
     g_test_add_func("/tile/oracle/1-window", test_window);
     g_test_add_func("/tile/oracle/1-defined-registers", test_defined_registers);
