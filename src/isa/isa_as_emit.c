@@ -4,6 +4,8 @@
  * bodies, and writes words, data and relocations. Facts: isa 1.2, 1.4. */
 #include "isa/isa_as.h"
 
+#include "target/target.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +208,18 @@ static void add_reloc(struct as *as, struct as_section *s, uint32_t offset, uint
     g_array_append_val(s->out->relocs, r);
 }
 
+/* The literal of a branch or call counts words. One that no word of tile memory has, but a byte, was
+ * meant as an address. */
+static void check_word_target(struct as *as, const struct as_insn *x) {
+    const struct isa_form *f = isa_form(x->insn.op);
+    if (f->kind != ISA_KIND_CONTROL || f->n_operands == 0) return;
+    const enum isa_class class = f->operand[f->n_operands - 1].class;
+    const int64_t v = x->insn.imm / 4;
+    if ((class != ISA_CLASS_W19 && class != ISA_CLASS_W20) || v < TARGET_SRAM_BASE || v >= TARGET_SRAM_END)
+        return;
+    as_warn(as, x->operand[x->n_operands - 1].loc, ISA_WORD_TARGET, x->written, v, 4 * v, v);
+}
+
 /* Chooses the form and writes its words; `bit` is the bundle bit. */
 static bool encode_insn(struct as *as, struct as_section *s, struct as_insn *x, uint32_t offset,
                         uint32_t bit) {
@@ -218,6 +232,7 @@ static bool encode_insn(struct as *as, struct as_section *s, struct as_insn *x, 
     const uint32_t n = isa_encode(&x->insn, words);
     for (uint32_t i = 0; i < n; i++) put_word(s->out, offset + 4 * i, words[i] | bit);
     if (reloc.type != ISA_R_NONE) add_reloc(as, s, offset, reloc.type, reloc.value, x->loc);
+    else check_word_target(as, x);
     if (x->insn.op == ISA_OP_F16V4SIHOAMP || x->insn.op == ISA_OP_F16V4SIHOSLIC)
         as_warn(as, x->loc, ISA_UNPROVEN, x->written);
     return true;
@@ -240,7 +255,7 @@ static void check_bundle(struct as *as, const struct as_item *item) {
     case ISA_BUNDLE_OK:
         return;
     case ISA_BUNDLE_SOLO:
-        rule = "one of them is never part of a bundle (isa 1.2)";
+        rule = "one of them is never part of a bundle";
         break;
     case ISA_BUNDLE_MODE:
         rule = "only workers use bundles, and one is the supervisor's";

@@ -484,6 +484,12 @@ static bool number_operator(struct as *as, const struct as_expr *e, bool report,
     }
 }
 
+/* Sums and products of real numbers work on their bits, as in the reference assembler: rarely meant. */
+static void check_real(struct as *as, uint8_t op, const struct as_expr *e) {
+    if (e->kind == AS_NUMBER && e->literal != 0 && strchr("+-*/%", op) != NULL)
+        as_warn(as, e->loc, ISA_REAL_BITS, (uint32_t)e->number);
+}
+
 /* An operation of two plain numbers is done at once, so that long sums are not deep. */
 static struct as_expr *binary(struct as *as, uint8_t op, struct as_expr *a, struct as_expr *b) {
     struct as_expr *e = node(as, AS_BINARY, a->loc);
@@ -491,6 +497,8 @@ static struct as_expr *binary(struct as *as, uint8_t op, struct as_expr *a, stru
     e->a = a;
     e->b = b;
     const bool plain = a->kind == AS_NUMBER && b->kind == AS_NUMBER;
+    check_real(as, op, a);
+    check_real(as, op, b);
     if (plain && number_operator(as, e, false, a->number, b->number, &e->number))
         e->kind = AS_NUMBER;
     return e;
