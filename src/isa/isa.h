@@ -201,8 +201,12 @@ void isa_slot_print(GString *out, const struct isa_slot *slot, const struct isa_
 const char *const *isa_mnemonics(size_t *ret_n);
 /* What a mnemonic of the table does, in a line; NULL if there is none such. */
 const char *isa_doc(const char *mnemonic);
-/* The manual in Markdown; the forms of one mnemonic (false if there is none). */
+/* The manual in Markdown. */
 void isa_manual(GString *out);
-bool isa_manual_mnemonic(GString *out, const char *mnemonic);
+/* The forms, machine registers and flags whose names match, with `*` and `?`; `$` in front: registers only.
+ * False if there are none. */
+bool isa_manual_entry(GString *out, const char *pattern);
+/* "; did you mean 'x'?" among them, or ""; g_free'd. */
+char *isa_manual_suggest(const char *name);
 
 #endif

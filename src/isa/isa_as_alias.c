@@ -159,7 +159,7 @@ bool as_alias(struct as *as, struct as_insn *insn, struct as_insn **ret_second) 
         const char *name;
         rule *apply;
     } aliases[] = {
-#define ISA_ALIAS(name, rule) {name, rule_##rule},
+#define ISA_ALIAS(name, rule, text) {name, rule_##rule},
 #include "isa/isa_alias.def"
 #undef ISA_ALIAS
     };

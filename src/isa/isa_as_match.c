@@ -22,7 +22,7 @@ __attribute__((constructor)) static void mnemonic_index(void) {
 
 bool as_mnemonic_known(const char *name) {
     if (g_hash_table_contains(by_mnemonic, name)) return true;
-#define ISA_ALIAS(alias, rule)                                                                     \
+#define ISA_ALIAS(alias, rule, text)                                                               \
     if (strcmp(name, alias) == 0) return true;
 #include "isa/isa_alias.def"
 #undef ISA_ALIAS

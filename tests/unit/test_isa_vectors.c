@@ -197,7 +197,7 @@ static void test_manual(void) {
         g_free(line);
         g_free(word);
     }
-    g_assert_false(isa_manual_mnemonic(out, "foo"));
+    g_assert_false(isa_manual_entry(out, "foo"));
     g_string_free(out, true);
 }
 
