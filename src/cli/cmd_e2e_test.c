@@ -17,7 +17,7 @@
 struct e2e {
     struct cli_net net;
     char *package, *profile, *page, *input, *atol, *rtol;
-    gboolean no_profile, fp32, json, permissive, races;
+    gboolean no_profile, fp32, json, permissive, races, plain;
     /* Results. */
     struct cli_built built;
     uint64_t input_bytes, input_bytes_once; /* payload written by the host: with replicas, without */
@@ -524,7 +524,7 @@ static int run_e2e(struct e2e *e) {
     if (!cli_net_parameters(&e->net, e->built.package, &error) || !through_file(e, &error))
         return fail(error);
     struct device_options o = {.n_tiles = e->built.package->meta.n_tiles, .marks = true,
-                               .permissive = e->permissive, .races = e->races};
+                               .permissive = e->permissive, .races = e->races, .plain = e->plain};
     if (e->net.diagnostic && !prepare_diagnostic(e, &error)) return fail(error);
     if (e->net.diagnostic) {
         o.seen = diagnostic_seen;
@@ -555,6 +555,7 @@ int cmd_e2e_test(int argc, char **argv) {
         {"permissive", 0, 0, G_OPTION_ARG_NONE, &e.permissive,
          "Count device faults where execution can go on", NULL},
         {"races", 0, 0, G_OPTION_ARG_NONE, &e.races, "Word-exact race detector", NULL},
+        {"plain", 0, 0, G_OPTION_ARG_NONE, &e.plain, "No fused loops in the tiles", NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &e.json, "One JSON object", NULL},
         {0}};
     GOptionEntry *entries = cli_net_entries(&e.net, own);

@@ -9,7 +9,7 @@
 struct run_options {
     char *input, *output, *parameters, *profile, *results;
     struct diagnostic *diagnostic; /* with results */
-    gboolean json, permissive, races;
+    gboolean json, permissive, races, plain;
     gint threads;
     gint64 max_cycles; /* 0 = none */
 };
@@ -107,7 +107,7 @@ static int run_package(const char *path, struct run_options *o) {
     struct package *p = package_read(path, &error);
     if (p == NULL) return cli_fail("run", error);
     struct device_options device = {.n_tiles = p->meta.n_tiles, .permissive = o->permissive,
-                                    .races = o->races, .marks = true,
+                                    .races = o->races, .plain = o->plain, .marks = true,
                                     .max_cycles = (uint64_t)o->max_cycles};
     struct session *s = NULL;
     const int status = prepare_diagnostic(path, p, o, &device, &error) &&
@@ -133,6 +133,7 @@ int cmd_run(int argc, char **argv) {
         {"permissive", 0, 0, G_OPTION_ARG_NONE, &o.permissive,
          "Count faults where execution can go on", NULL},
         {"races", 0, 0, G_OPTION_ARG_NONE, &o.races, "Word-exact race detector", NULL},
+        {"plain", 0, 0, G_OPTION_ARG_NONE, &o.plain, "No fused loops in the tiles", NULL},
         {"max-cycles", 0, 0, G_OPTION_ARG_INT64, &o.max_cycles,
          "Stop there and say where every context is (0: never)", "N"},
         {"threads", 0, 0, G_OPTION_ARG_INT, &o.threads, "Threads (default: one per core)", "N"},

@@ -66,6 +66,7 @@ struct device_options {
     uint32_t n_tiles;
     bool permissive; /* count faults where execution can go on */
     bool races;      /* word-exact race detector */
+    bool plain;      /* tiles without fused loops: the same results, slower (tile.h) */
     bool marks;      /* record the cycles of step boundaries */
     device_seen *seen; /* optional, with marks; costs no cycles */
     void *seen_user;

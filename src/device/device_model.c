@@ -10,7 +10,7 @@ static bool model_open(const struct device_options *o, struct device **ret, GErr
     }
     struct device *d = g_new0(struct device, 1);
     d->options = *o;
-    d->config = (struct tile_config){.permissive = o->permissive, .races = o->races};
+    d->config = (struct tile_config){.permissive = o->permissive, .races = o->races, .plain = o->plain};
     d->sram = sram_new(o->n_tiles);
     d->tiles = g_new0(struct tile, o->n_tiles);
     d->fabric = fabric_new();
