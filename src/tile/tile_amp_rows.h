@@ -15,8 +15,10 @@
 /* Rows, phases and inputs are few: their loops disappear, so that sums stay in registers. */
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
+#define UNROLL_OUTER /* not done with the loops inside, and warned about */
 #else
 #define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL_OUTER UNROLL
 #endif
 
 /* Where the words of a row come from and go to: a loop steps by single words, with left operands
@@ -87,7 +89,7 @@ VEC static inline __attribute__((always_inline)) void products(const double *w, 
                                                                uint32_t n, d16s *ret) {
     d16s a[ROWS], b[ROWS], first[ROWS];
     const uint32_t chunk = any_order ? 2 : 4;
-    UNROLL
+    UNROLL_OUTER
     for (uint32_t i = 0; i < inputs; i += chunk) {
         UNROLL
         for (uint32_t j = 0; j < chunk; j++) {
