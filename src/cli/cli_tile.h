@@ -117,7 +117,8 @@ uint64_t cli_tile_context_cycle(const struct cli_tile *c, uint32_t context);
 /* Fault, place, exception, owner of the address, operation, window, registers. */
 void cli_tile_fault(const struct cli_tile *c, GString *out);
 
-/* `ADDR:LEN[:words|f16|f32|f8|bytes]`. */
+/* Without a length: the symbol at the address, or a word. */
+#define CLI_TILE_DUMP_SPEC "ADDR[:LEN][:words|f16|f32|f8|bytes]"
 struct cli_tile_dump {
     const char *spec;
     uint32_t address, bytes;

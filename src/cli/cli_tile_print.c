@@ -70,10 +70,28 @@ static uint32_t slot_bytes(const struct cli_tile *c, uint32_t address) {
     return n > 0 && w[0] >> 31 && address % 8 == 0 ? 8 : 4;
 }
 
+struct target_name {
+    const struct cli_tile *c;
+    char text[128];
+};
+
+/* "label" or "label+8": where a branch goes. */
+static const char *target_name(uint32_t address, void *context) {
+    struct target_name *t = context;
+    const struct isa_image_symbol *s = isa_image_at(t->c->image, address);
+    if (s == NULL) return NULL;
+    const uint32_t more = address - s->address;
+    if (more == 0) return s->name;
+    g_snprintf(t->text, sizeof t->text, "%s+%u", s->name, more);
+    return t->text;
+}
+
 void cli_tile_slot(const struct cli_tile *c, uint32_t address, uint32_t context, GString *out) {
     uint32_t w[2] = {0, 0};
     struct isa_slot s;
-    const struct isa_print options = {.mode = context == CLI_TILE_ANY ? ISA_MODE_B
+    struct target_name name = {.c = c};
+    const struct isa_print options = {.symbol = c->image != NULL ? target_name : NULL, .context = &name,
+                                      .mode = context == CLI_TILE_ANY ? ISA_MODE_B
                                               : context == 0          ? ISA_MODE_S
                                                                       : ISA_MODE_W,
                                       .flag_names = true};
@@ -203,6 +221,8 @@ void cli_tile_fault(const struct cli_tile *c, GString *out) {
     cli_tile_where(c, f->pc, out);
     g_string_append_c(out, '\n');
     print_exception(f, out);
+    if (f->number == TILE_FAULT_MODE_SUPERVISOR && !c->supervisor)
+        g_string_append(out, "hint      supervisor code is started with --supervisor\n");
     if (tile_fault_has_address(f)) {
         g_string_append_printf(out, "address   0x%x: ", f->address);
         cli_tile_owner(c, f->address, out);
@@ -222,16 +242,28 @@ void cli_tile_fault(const struct cli_tile *c, GString *out) {
 static const char *const FORMATS[] = {"words", "f16", "f32", "f8", "bytes"};
 enum { WORDS, F16, F32, F8, BYTES };
 
+/* What a dump without a length shows: the symbol at its address, up to the next one if it has no size; else
+ * a word. */
+static uint32_t default_bytes(const struct cli_tile *c, uint32_t address) {
+    const struct isa_image_symbol *s = c->image != NULL ? isa_image_at(c->image, address) : NULL;
+    if (s == NULL || s->address != address) return 4;
+    if (s->size != 0) return s->size;
+    uint32_t end = address + 4;
+    while (sram_range_ok(end, 4) && isa_image_at(c->image, end) == s) end += 4;
+    return end - address;
+}
+
 bool cli_tile_dump_parse(const struct cli_tile *c, const char *option, const char *spec,
                          struct cli_tile_dump *ret) {
     char **part = g_strsplit(spec, ":", 3);
     const uint32_t n = g_strv_length(part);
     GError *error = NULL;
     struct cli_tile_dump d = {.spec = spec};
-    bool ok = n >= 2;
-    if (!ok) diag_set(&error, CLI_TILE_SPEC, option, spec, "ADDR:LEN[:words|f16|f32|f8|bytes]");
-    ok = ok && cli_tile_want_address(c, option, part[0], &d.address) &&
-         cli_tile_want_address(c, option, part[1], &d.bytes);
+    bool ok = n != 0 && part[0][0] != 0;
+    if (!ok) diag_set(&error, CLI_TILE_SPEC, option, spec, CLI_TILE_DUMP_SPEC);
+    ok = ok && cli_tile_want_address(c, option, part[0], &d.address);
+    if (ok && (n == 1 || part[1][0] == 0)) d.bytes = default_bytes(c, d.address);
+    else ok = ok && cli_tile_want_address(c, option, part[1], &d.bytes);
     for (; ok && n == 3 && d.format < ARRAY_LEN(FORMATS); d.format++)
         if (strcmp(part[2], FORMATS[d.format]) == 0) break;
     if (ok && d.format == ARRAY_LEN(FORMATS))

@@ -132,22 +132,6 @@ static int run(const char *path, const struct options *o) {
     return status;
 }
 
-/* -DNAME, -IDIR, -Werror=pad, -oFILE: values written behind the letter, as compilers take them. */
-static void split_letters(int argc, char **argv) {
-    static const struct {
-        char letter;
-        const char *name;
-    } options[] = {{'D', "define"}, {'I', "include"}, {'W', "warn"}, {'o', "output"}};
-    for (int i = 1; i < argc; i++)
-        for (size_t k = 0; k < ARRAY_LEN(options); k++) {
-            if (argv[i][0] != '-' || argv[i][1] != options[k].letter || argv[i][2] == 0) continue;
-            char *text = g_strdup_printf("--%s=%s", options[k].name, argv[i] + 2);
-            argv[i] = (char *)(uintptr_t)g_intern_string(text);
-            g_free(text);
-            break;
-        }
-}
-
 int cmd_asm(int argc, char **argv) {
     struct options o = {0};
     const GOptionEntry entries[] = {
@@ -176,7 +160,6 @@ int cmd_asm(int argc, char **argv) {
          "error=pad: an inserted nop is an error", "NAME"},
         {0}};
     bool done;
-    split_letters(argc, argv);
     if (!cli_options(&argc, &argv, entries, "FILE|-", "--hex without a file reads standard input.",
                      &done))
         return CLI_WRONG_INPUT;

@@ -146,7 +146,10 @@ int cmd_disasm(int argc, char **argv) {
     GError *error = NULL;
     int status;
     uint32_t base = 0;
-    if (!cli_address("--base", o.base, &base, &error) ||
+    if (g_str_has_suffix(path, ".S") || g_str_has_suffix(path, ".s")) {
+        diag_set(&error, CLI_SOURCE_GIVEN, path);
+        status = cli_fail("disasm", error);
+    } else if (!cli_address("--base", o.base, &base, &error) ||
         !cli_input(path, 256 * 1024 * 1024, &text, &size, &error))
         status = cli_fail("disasm", error);
     else if (o.source) status = print_source(path, text, size);

@@ -158,6 +158,10 @@ static void cmd_break(struct debug *d, const char *arg) {
 }
 static void cmd_watch(struct debug *d, const char *arg) {
     struct tile_point p;
+    if (arg[0] == 0) {
+        REFUSE(d, CLI_TILE_NUMBER, arg, "ADDR, REG or CONTEXT:REG; points lists what is watched");
+        return;
+    }
     d->refused = !tile_point_watch_parse(&d->c, arg, d->context, &p);
     if (!d->refused) add_point(d, &p);
 }
@@ -222,8 +226,10 @@ static void cmd_registers(struct debug *d, const char *arg) {
 }
 static void cmd_memory(struct debug *d, const char *arg) {
     struct cli_tile_dump dump;
-    d->refused = !cli_tile_dump_parse(&d->c, "memory", arg, &dump);
+    char *spec = g_strdelimit(g_strdup(arg), " ", ':'); /* blanks do as well */
+    d->refused = !cli_tile_dump_parse(&d->c, "memory", spec, &dump);
     if (!d->refused) cli_tile_dump_print(&d->c, &dump, d->out);
+    g_free(spec);
 }
 static void cmd_set(struct debug *d, const char *arg) {
     d->refused = !tile_point_set(&d->c, arg, d->context);
@@ -262,7 +268,7 @@ static const struct command COMMANDS[] = {
     {"until", "u", "PLACE: run until the context that stopped last gets there", cmd_until, false},
     {"finish", "e", "run until the worker exits; supervisor: until it is at the address in $m10", cmd_finish, true},
     {"registers", "r", "[s|WORKER]: of the context that stopped last, or of another", cmd_registers, false},
-    {"memory", "x", "ADDR:LEN[:words|f16|f32|f8|bytes]", cmd_memory, false},
+    {"memory", "x", CLI_TILE_DUMP_SPEC, cmd_memory, false},
     {"set", "=", "REG|ADDR VALUE: a register of the context that stopped last, or a word", cmd_set, false},
     {"list", "l", "[PLACE]: disassembly around the next slot or a place", cmd_list, false},
     {"contexts", "i", "where every context is", cmd_contexts, true},

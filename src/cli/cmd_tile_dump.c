@@ -251,7 +251,7 @@ int cmd_tile_dump(int argc, char **argv) {
         {"tile", 't', 0, G_OPTION_ARG_INT, &d.tile, "Logical tile of a package (0)", "N"},
         {"code", 0, 0, G_OPTION_ARG_STRING_ARRAY, &d.code_specs, "Disassembly", "ADDR|SYM[:N]"},
         {"dump", 0, 0, G_OPTION_ARG_STRING_ARRAY, &d.dump_specs, "Memory",
-         "ADDR:LEN[:words|f16|f32|f8|bytes]"},
+         CLI_TILE_DUMP_SPEC},
         {"supervisor", 's', 0, G_OPTION_ARG_NONE, &d.c.supervisor, "Sources start as .supervisor", NULL},
         {"define", 'D', 0, G_OPTION_ARG_STRING_ARRAY, &d.c.defines, "For the preprocessor",
          "NAME[=VALUE]"},

@@ -195,6 +195,14 @@ static void print_permissive(const struct tile *t) {
                    tile_fault_info((enum tile_fault_number)n)->name);
 }
 
+/* That nothing was found is worth a line when it was asked for. */
+static void print_no_races(const struct run *r) {
+    const struct tile *t = &r->c.tile;
+    if (r->c.races && t->stop.reason == TILE_STOP_DONE && t->counters.faults[TILE_FAULT_RACE_WRITE_WRITE] == 0 &&
+        t->counters.faults[TILE_FAULT_RACE_READ_WRITE] == 0)
+        printf("  no races\n");
+}
+
 static bool has_run(const struct run *r, uint32_t context) {
     return context ? r->c.tile.w[context - 1].slots != 0 : r->c.supervisor;
 }
@@ -224,6 +232,7 @@ static void print_text(const struct run *r) {
     g_string_truncate(text, 0);
     print_workers(r);
     print_permissive(t);
+    print_no_races(r);
     if (r->repeat > 1)
         printf("  %d runs: %.1f million worker slots a second, %.1f %% fused, %.1f %% in loops\n", r->repeat,
                (double)r->slots / r->seconds / 1e6, 100.0 * (double)r->fused / (double)MAX(1, r->slots),
@@ -448,7 +457,7 @@ int cmd_tile_run(int argc, char **argv) {
     const GOptionEntry entries[] = {
         CLI_TILE_OPTIONS(&r.c),
         {"dump", 0, 0, G_OPTION_ARG_STRING_ARRAY, &r.dump_specs, "Memory after the run",
-         "ADDR:LEN[:words|f16|f32|f8|bytes]"},
+         CLI_TILE_DUMP_SPEC},
         {"trace", 0, 0, G_OPTION_ARG_NONE, &r.trace, "Every slot and the registers it changed", NULL},
         {"cycles", 0, 0, G_OPTION_ARG_NONE, &r.cycles, "Cycles per context, label and instruction", NULL},
         {"registers", 0, 0, G_OPTION_ARG_NONE, &r.registers, "Print registers after the run", NULL},

@@ -96,6 +96,19 @@ static int refuse_verb(const char *verb) {
     return CLI_WRONG_INPUT;
 }
 
+/* -DNAME, -Werror=pad, -w1: values written behind the letter, as compilers take them. */
+static void split_letters(int argc, char **argv, const GOptionEntry *entries) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        for (const GOptionEntry *e = entries; e->long_name != NULL; e++) {
+            if (e->short_name == 0 || e->arg == G_OPTION_ARG_NONE) continue;
+            if (argv[i][0] != '-' || argv[i][1] != e->short_name || argv[i][2] == 0) continue;
+            char *text = g_strdup_printf("--%s=%s", e->long_name, argv[i] + 2);
+            argv[i] = (char *)(uintptr_t)g_intern_string(text);
+            g_free(text);
+            break;
+        }
+}
+
 bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const char *usage,
                  const char *help, bool *ret_done) {
     const char *verb = (*argv)[0];
@@ -111,6 +124,7 @@ bool cli_options(int *argc, char ***argv, const GOptionEntry *entries, const cha
     const GOptionEntry help_entry[] = {
         {"help", 'h', 0, G_OPTION_ARG_NONE, &want_help, "Show this help", NULL}, {0}};
     g_option_context_add_main_entries(context, help_entry, NULL);
+    split_letters(*argc, *argv, entries);
     GError *error = NULL;
     const bool ok = g_option_context_parse(context, argc, argv, &error);
     keep_strings(entries);

@@ -232,8 +232,9 @@ static const char *symbol_text(uint32_t address, void *context) {
 }
 
 static void dump_image_sections(GString *out, const struct isa_image *image) {
-    g_string_append_printf(out, "image, entry 0x%x, %s numbers\n", image->entry,
-                           image->hardware ? "hardware" : "model");
+    if (image->entry != 0) g_string_append_printf(out, "image, entry 0x%x, ", image->entry);
+    else g_string_append(out, "image, no entry, ");
+    g_string_append_printf(out, "%s numbers\n", image->hardware ? "hardware" : "model");
     g_string_append(out, "segment              flags   address      end     size\n");
     for (uint32_t i = 0; i < image->segments->len; i++) {
         const struct isa_segment *s = &g_array_index(image->segments, struct isa_segment, i);
