@@ -47,8 +47,10 @@ static struct isa_object *read_source(const struct cli_tile *c, const char *path
     return o;
 }
 
-static bool is_object(const uint8_t *data, size_t size) {
-    return size > 4 && memcmp(data, "\177ELF", 4) == 0;
+/* Damaged ones too, which the reader refuses: no source has bytes that are 0. */
+static bool is_object(const char *path, const uint8_t *data, size_t size) {
+    return g_str_has_suffix(path, ".o") || (size > 4 && memcmp(data, "\177ELF", 4) == 0) ||
+           (size != 0 && memchr(data, 0, size) != NULL);
 }
 
 /* A relocatable object, or a linked image as *ret_image. */
@@ -58,7 +60,7 @@ static struct isa_object *read_file(const struct cli_tile *c, const char *path,
     uint8_t *data;
     size_t size;
     if (!file_read(path, MAX_FILE, &data, &size, error)) return NULL;
-    if (!is_object(data, size)) {
+    if (!is_object(path, data, size)) {
         g_free(data);
         return read_source(c, path, messages, error);
     }
