@@ -150,7 +150,7 @@ int cmd_disasm(int argc, char **argv) {
         diag_set(&error, CLI_SOURCE_GIVEN, path);
         status = cli_fail("disasm", error);
     } else if (!cli_address("--base", o.base, &base, &error) ||
-        !cli_input(path, 256 * 1024 * 1024, &text, &size, &error))
+               !cli_input(path, 256 * 1024 * 1024, &text, &size, &error))
         status = cli_fail("disasm", error);
     else if (o.source) status = print_source(path, text, size);
     else if (o.hex) status = disassemble_hex(path, text, size, &print);

@@ -7,9 +7,11 @@
 int cmd_isa(int argc, char **argv) {
     const GOptionEntry entries[] = {{0}};
     bool done;
-    if (!cli_options(&argc, &argv, entries, "[NAME...]",
-                     "Instructions, machine registers ($WSR) and flags; * and ? stand for any letters.\n"
-                     "Without arguments the whole manual, in Markdown.", &done))
+    if (!cli_options(
+            &argc, &argv, entries, "[NAME...]",
+            "Instructions, machine registers ($WSR) and flags; * and ? stand for any letters.\n"
+            "Without arguments the whole manual, in Markdown.",
+            &done))
         return CLI_WRONG_INPUT;
     if (done) return CLI_OK;
     GString *out = g_string_new(NULL);

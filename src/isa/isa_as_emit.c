@@ -208,14 +208,15 @@ static void add_reloc(struct as *as, struct as_section *s, uint32_t offset, uint
     g_array_append_val(s->out->relocs, r);
 }
 
-/* The literal of a branch or call counts words. One that no word of tile memory has, but a byte, was
- * meant as an address. */
+/* The literal of a branch or call counts words. One that no word of tile memory has, but a byte,
+ * was meant as an address. */
 static void check_word_target(struct as *as, const struct as_insn *x) {
     const struct isa_form *f = isa_form(x->insn.op);
     if (f->kind != ISA_KIND_CONTROL || f->n_operands == 0) return;
     const enum isa_class class = f->operand[f->n_operands - 1].class;
     const int64_t v = x->insn.imm / 4;
-    if ((class != ISA_CLASS_W19 && class != ISA_CLASS_W20) || v < TARGET_SRAM_BASE || v >= TARGET_SRAM_END)
+    if ((class != ISA_CLASS_W19 && class != ISA_CLASS_W20) || v < TARGET_SRAM_BASE ||
+        v >= TARGET_SRAM_END)
         return;
     as_warn(as, x->operand[x->n_operands - 1].loc, ISA_WORD_TARGET, x->written, v, 4 * v, v);
 }

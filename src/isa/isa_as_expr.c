@@ -484,7 +484,8 @@ static bool number_operator(struct as *as, const struct as_expr *e, bool report,
     }
 }
 
-/* Sums and products of real numbers work on their bits, as in the reference assembler: rarely meant. */
+/* Sums and products of real numbers work on their bits, as in the reference assembler: rarely
+ * meant. */
 static void check_real(struct as *as, uint8_t op, const struct as_expr *e) {
     if (e->kind == AS_NUMBER && e->literal != 0 && strchr("+-*/%", op) != NULL)
         as_warn(as, e->loc, ISA_REAL_BITS, (uint32_t)e->number);

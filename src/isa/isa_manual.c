@@ -1,5 +1,6 @@
 /* The manual of the instruction set, as text: one table per kind of instruction, a row per form,
- * then other names, the registers of the machine and the symbolic flags. Everything comes from the tables. */
+ * then other names, the registers of the machine and the symbolic flags. Everything comes from the
+ * tables. */
 #include "isa/isa_form.h"
 
 #include <string.h>
@@ -69,8 +70,9 @@ static void print_accesses(GString *out, const struct isa_form *f) {
 static void print_places(GString *out, const struct isa_form *f) {
     for (uint32_t i = 0; i < f->n_operands; i++) {
         const struct isa_field_info *field = &isa_fields[f->operand[i].field];
-        g_string_append_printf(out, "%s%s %s%s", i != 0 ? ", " : "", isa_roles[f->operand[i].role].csv,
-                               field->word != 0 ? "2. " : "", field->csv);
+        g_string_append_printf(out, "%s%s %s%s", i != 0 ? ", " : "",
+                               isa_roles[f->operand[i].role].csv, field->word != 0 ? "2. " : "",
+                               field->csv);
     }
 }
 
@@ -108,8 +110,9 @@ static void print_form(GString *out, enum isa_op op) {
 }
 
 static void print_head(GString *out) {
-    g_string_append(out, "| form | word | fixed bits | operand bits | pipe | who | slots | memory | evidence | "
-                         "meaning |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    g_string_append(
+        out, "| form | word | fixed bits | operand bits | pipe | who | slots | memory | evidence | "
+             "meaning |\n|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void print_kind(GString *out, enum isa_kind kind, const char *title) {
@@ -131,7 +134,8 @@ static void print_fields(GString *out, const char *csr) {
     };
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         if (strcmp(fields[i].csr, csr) != 0) continue;
-        g_string_append_printf(out, " %s[%u", fields[i].field, fields[i].shift + fields[i].bits - 1);
+        g_string_append_printf(out, " %s[%u", fields[i].field,
+                               fields[i].shift + fields[i].bits - 1);
         if (fields[i].bits > 1) g_string_append_printf(out, ":%u", fields[i].shift);
         g_string_append_c(out, ']');
     }
@@ -155,11 +159,12 @@ static const char *csr_who(size_t i) {
 }
 
 static void print_csrs(GString *out) {
-    g_string_append(out, "\n## Registers of the machine\n\n`get` and `put` reach the lower space, "
-                         "`uget` and `uput` (also written `get` and `put` with an $a register) the "
-                         "upper one. Debug registers keep their fields; writes that would arm a break are "
-                         "refused (fault 16): where it stops a context is not public.\n\n"
-                         "| name | space | who | index | fields |\n|---|---|---|---|---|\n");
+    g_string_append(
+        out, "\n## Registers of the machine\n\n`get` and `put` reach the lower space, "
+             "`uget` and `uput` (also written `get` and `put` with an $a register) the "
+             "upper one. Debug registers keep their fields; writes that would arm a break are "
+             "refused (fault 16): where it stops a context is not public.\n\n"
+             "| name | space | who | index | fields |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < ARRAY_LEN(csrs); i++) {
         g_string_append_printf(out, "| `$%s` | %s | %s | 0x%02x |", csrs[i].name, csr_space(i),
                                csr_who(i), csrs[i].index);
@@ -202,8 +207,10 @@ void isa_manual(GString *out) {
         "%u forms. A word belongs to a form if its fixed bits equal those of `word`; bit 31 is set "
         "in both words of a bundle. Register operands are written with file and role; `:+1` and "
         "`:+3` mark pairs and quads, immediates show their kind and width (z unsigned, s signed, n "
-        "events, w words: a number counts words, so `bri 0x13006` jumps to 0x4c018, while a label stands "
-        "for its address). \"see NAME\" is a section of `docs/machine.md`. Pipe: a bundle is a main and an aux instruction with different "
+        "events, w words: a number counts words, so `bri 0x13006` jumps to 0x4c018, while a label "
+        "stands "
+        "for its address). \"see NAME\" is a section of `docs/machine.md`. Pipe: a bundle is a "
+        "main and an aux instruction with different "
         "destinations; alone means never in one; not in rpt, never in the body of a repeat. Slots "
         "are the worst case.\n\nEvidence: ",
         (unsigned)ISA_TABLE_VERSION, (unsigned)ISA_N_OPS);
@@ -230,8 +237,9 @@ static void describe_form(GString *out, enum isa_op op) {
     print_syntax(out, f);
     g_string_append_printf(out, "\n    %s\n    ", isa_doc(f->mnemonic));
     print_pairing(out, op);
-    g_string_append_printf(out, "; %s; %u slot%s", f->who == 3 ? "worker and supervisor" : modes[f->who],
-                           f->slots, f->slots == 1 ? "" : "s");
+    g_string_append_printf(out, "; %s; %u slot%s",
+                           f->who == 3 ? "worker and supervisor" : modes[f->who], f->slots,
+                           f->slots == 1 ? "" : "s");
     if (f->access[0].bytes != 0) g_string_append(out, "; ");
     print_accesses(out, f);
     g_string_append_printf(out, "\n    word %08x, fixed bits %08x", f->word, f->mask);
@@ -251,14 +259,15 @@ bool isa_manual_entry(GString *out, const char *pattern) {
             g_string_append_printf(out, "%s\n    %s\n", aliases[i].name, aliases[i].text);
     for (size_t i = 0; i < ARRAY_LEN(csrs); i++) {
         if (!g_pattern_spec_match_string(spec, csrs[i].name)) continue;
-        g_string_append_printf(out, "$%s: %s space, %s, index 0x%02x\n   ", csrs[i].name, csr_space(i),
-                               csr_who(i), csrs[i].index);
+        g_string_append_printf(out, "$%s: %s space, %s, index 0x%02x\n   ", csrs[i].name,
+                               csr_space(i), csr_who(i), csrs[i].index);
         print_fields(out, csrs[i].name);
         g_string_append(out, "\n");
     }
     for (size_t i = 0; i < ARRAY_LEN(flags) && pattern[0] != '$'; i++)
         if (g_pattern_spec_match_string(spec, flags[i].name))
-            g_string_append_printf(out, "%s = 0x%02x, provisional\n", flags[i].name, flags[i].value);
+            g_string_append_printf(out, "%s = 0x%02x, provisional\n", flags[i].name,
+                                   flags[i].value);
     g_pattern_spec_free(spec);
     return out->len != before;
 }
