@@ -20,7 +20,8 @@ void cli_tile_where(const struct cli_tile *c, uint32_t address, GString *out) {
     if (file != NULL) g_string_append_printf(out, " (%s:%u)", file, line);
 }
 
-/* What ends last at or before an address: an option's bytes or a symbol with a size. */
+/* What ends last at or before an address: an option's bytes, a symbol with a size, or the last symbol of a
+ * section. */
 static void print_before(const struct cli_tile *c, uint32_t address, GString *out) {
     uint32_t best = 0, end;
     const char *option = "", *name = NULL;
@@ -34,6 +35,13 @@ static void print_before(const struct cli_tile *c, uint32_t address, GString *ou
         end = s->address + s->size;
         if (!s->absolute && s->size != 0 && end <= address && end > best)
             best = end, option = "", name = s->name;
+    }
+    for (uint32_t i = 0; i < c->image->segments->len; i++) {
+        const struct isa_segment *g = &g_array_index(c->image->segments, struct isa_segment, i);
+        end = g->address + g->size;
+        if (g->size == 0 || end > address || end <= best) continue;
+        const struct isa_image_symbol *s = isa_image_at(c->image, end - 1);
+        best = end, option = s != NULL ? "" : "section", name = s != NULL ? s->name : g->name;
     }
     g_string_append(out, "nothing");
     if (name == NULL) return;
