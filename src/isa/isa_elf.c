@@ -229,7 +229,10 @@ bool elf_in_open(struct elf_in *e, const void *data, size_t size, const char *na
                  GError **error) {
     *e = (struct elf_in){.data = data, .size = size, .name = name};
     if (size < ELF_HEADER || memcmp(data, "\177ELF\1\1\1", 7) != 0)
-        return elf_fail(e, error, "no 32-bit little-endian ELF file");
+        return elf_fail(e, error, "no 32-bit little-endian ELF file%s",
+                        g_str_has_suffix(name, ".S") || g_str_has_suffix(name, ".s")
+                            ? "; sources become objects by ipu-stack asm"
+                            : "");
     if (elf_get16(e->data + 18) != ELF_MACHINE)
         return elf_fail(e, error, "machine 0x%x, expected 0x%x", elf_get16(e->data + 18),
                         (unsigned)ELF_MACHINE);
