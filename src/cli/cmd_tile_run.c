@@ -237,7 +237,10 @@ static void print_text(const struct run *r) {
         printf("  %d runs: %.1f million worker slots a second, %.1f %% fused, %.1f %% in loops\n", r->repeat,
                (double)r->slots / r->seconds / 1e6, 100.0 * (double)r->fused / (double)MAX(1, r->slots),
                100.0 * (double)r->loop / (double)MAX(1, r->slots));
-    if (t->stop.reason == TILE_STOP_LIMIT) cli_tile_contexts(&r->c, text);
+    if (t->stop.reason == TILE_STOP_LIMIT) {
+        g_string_append(text, "contexts\n");
+        cli_tile_contexts(&r->c, text);
+    }
     for (uint32_t k = 0; r->registers && k < TILE_N_CONTEXTS; k++) {
         if (!has_run(r, k)) continue;
         g_string_append_printf(text, "%s\n", cli_tile_context_name(k));
