@@ -1,6 +1,6 @@
 /* Random programs of the matrix unit, fused against plain scalar execution, with everything near them
  * that could be taken for granted: several launches with code, weights, formats and registers changed
- * between; several workers with other row counts; streams that overlap, carry, wrap or touch the code;
+ * between, or by the programs; several workers with other row counts; streams that overlap, carry, wrap or touch the code;
  * any accumulators; F8 data of any range; undefined weights and accumulators; words that may not be
  * written; permissive and timing-only mode, other roundings and sums; cycle limits. After every launch all
  * state must agree. IPU_SEED=N repeats a run; IPU_ROUNDS=N makes it longer. */
@@ -25,6 +25,7 @@ struct launch {
     bool fresh;        /* pointers are set anew */
     int32_t patch;     /* item that is overwritten, or -1 */
     uint32_t patch_by; /* by which other */
+    uint32_t stored_at, stored; /* items: where m3 points, whose first word m11 holds */
     bool weights;      /* loaded anew */
     uint32_t undefined_registers, undefined_acc, acc_special;
     uint64_t undefined_weights, limit;
@@ -75,6 +76,7 @@ static void call(struct trial *c, struct mode m) {
 
 static void integer(struct trial *c) {
     const int small = 8 * ((int)draw(9) - 4);
+    if (one_in(12)) item(c, W(STM32, 11, 3, 15), FNOP); /* changes the code */
     switch (draw(10)) {
     case 0: item(c, W(ADD_R, 4 + (int)draw(2), 4 + (int)draw(2), 2), FNOP); break;
     case 1: case 2: { const int r = 4 + (int)draw(2); item(c, W(ADD_S, r, r, one_in(8) ? small + 4 : 2 * small), FNOP); break; }
@@ -161,6 +163,7 @@ static struct launch launch_make(const struct trial *c, uint32_t k) {
     l.fresh = k == 0 || draw(2);
     l.patch = k != 0 && one_in(2) ? (int32_t)draw(c->n_items) : -1;
     l.patch_by = draw(c->n_items);
+    l.stored_at = draw(c->n_items), l.stored = draw(c->n_items);
     l.weights = k == 0 || one_in(2);
     l.undefined_registers = one_in(10) ? 1u << draw(24) : 0;
     l.undefined_acc = one_in(12) ? 1u << draw(32) : 0;
@@ -233,11 +236,12 @@ static float acc_value(const struct trial *c, const struct launch *l, uint32_t i
 static void registers(struct build *b, const struct trial *c, const struct launch *l, uint32_t n) {
     struct tile_worker *w = &b->tile.w[n];
     w->m[0] = l->count[n], w->m[1] = l->strides[n], w->m[2] = l->move[n], w->m[9] = l->count[5 - n];
+    w->m[3] = c->entry + 8 * l->stored_at, w->m[11] = c->item[l->stored].word[0];
     if (l->fresh) {
         w->m[4] = l->left[n] | l->out[n] << 21;
         w->m[5] = (l->partial[n] & 0x1fffff) | l->out[n] >> 11 << 21;
         w->m[6] = l->out[n], w->m[7] = l->partial[n], w->m[8] = l->left[n];
-        w->m[10] = w->m[4] & 0xff, w->m[11] = l->partial[n];
+        w->m[10] = w->m[4] & 0xff;
         for (uint32_t r = 0; r < 8; r++) w->a[r] = half(c, 700 + r) | (uint32_t)half(c, 750 + r) << 16;
         for (uint32_t k = 0; k < 16; k++) w->acc.even[k] = acc_value(c, l, k), w->acc.odd[k] = acc_value(c, l, 20 + k);
         w->prng[0] = 1, w->prng[1] = 2, w->prng_defined = 15;
