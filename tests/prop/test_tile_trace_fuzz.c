@@ -8,7 +8,11 @@
 
 #include "../device/tile_build.h"
 
-static uint64_t seed = 1, rounds = 250;
+#ifndef ROUNDS
+#define ROUNDS 250
+#define SEED 1
+#endif
+static uint64_t seed = SEED, rounds = ROUNDS;
 static uint32_t draw_at, round_at;
 static uint32_t draw(uint32_t below) { return (uint32_t)(rand_u64(seed, 1000 + round_at, draw_at++) % below); }
 static bool one_in(uint32_t n) { return draw(n) == 0; }
