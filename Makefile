@@ -25,7 +25,7 @@ asan:  ## the quick tests under AddressSanitizer and UBSan
 	@tools/setup.sh
 	@[ -f build-asan/build.ninja ] || meson setup build-asan -Db_sanitize=address,undefined \
 	    -Db_lundef=false -Doptimization=1
-	@tools/check.sh build-asan unit robust
+	@tools/check.sh build-asan unit robust device
 
 lint:  ## layering, compiler warnings with clang, clang-tidy
 	@tools/setup.sh packages-dev.txt
