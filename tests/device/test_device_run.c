@@ -201,13 +201,19 @@ static void expect_in(const char *text, const char *part) {
     if (strstr(text, part) == NULL) g_error("'%s' is not in:\n%s", part, text);
 }
 
-static void test_fault_unwritten(void) {
+/* One step that reads a buffer nobody wrote. */
+static struct tile_graph *graph_haunted(void) {
     struct tile_graph *g = dg_new(1);
     const uint32_t ghost = dg_alloc(g, 0, 64, 0, "ghost");
     const uint32_t out = dg_alloc(g, 0, 64, TG_HOST_OUTPUT, "out");
     dg_step(g, TG_COMPUTE, "haunt");
     dg_call(g, 0, (struct kernel_spec){KERNEL_COPY_U64, {64}}, (uint32_t[]){out, ghost}, 2);
     dg_bind(g, out, TG_BIND_OUTPUT, "y");
+    return g;
+}
+
+static void test_fault_unwritten(void) {
+    struct tile_graph *g = graph_haunted();
     struct package *p = compile(g, (struct compile_options){0});
     struct session *s = open_session(p);
     char *text = fault_text(s);
@@ -261,12 +267,7 @@ static JsonObject *fault_json(struct session *s, JsonParser *parser) {
 
 /* Every field of the report, as an object. */
 static void test_fault_json(void) {
-    struct tile_graph *g = dg_new(1);
-    const uint32_t ghost = dg_alloc(g, 0, 64, 0, "ghost");
-    const uint32_t out = dg_alloc(g, 0, 64, TG_HOST_OUTPUT, "out");
-    dg_step(g, TG_COMPUTE, "haunt");
-    dg_call(g, 0, (struct kernel_spec){KERNEL_COPY_U64, {64}}, (uint32_t[]){out, ghost}, 2);
-    dg_bind(g, out, TG_BIND_OUTPUT, "y");
+    struct tile_graph *g = graph_haunted();
     struct package *p = compile(g, (struct compile_options){0});
     struct session *s = open_session(p);
     g_free(fault_text(s));
